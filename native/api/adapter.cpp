@@ -7,8 +7,8 @@
 #include "core/model/adapters.hpp"
 
 using namespace sotto::api;
-using sotto::Asked;
 using sotto::Error;
+using sotto::Submission;
 
 namespace {
 
@@ -31,9 +31,9 @@ std::string checked_adapter(sotto_str text, const char* name) {
     return value.empty() ? sotto::kDefaultAdapter : std::string(value);
 }
 
-Asked change_of(Asked::What what, sotto_str model, sotto_str name, sotto_request_flags flags) {
-    Asked requested;
-    requested.what = what;
+Submission change_of(Submission::Kind kind, sotto_str model, sotto_str name, sotto_request_flags flags) {
+    Submission requested;
+    requested.kind = kind;
     requested.id = required(model, "model");
     requested.adapter = checked_adapter(name, "name");
     requested.flags = checked_request_flags(flags, SOTTO_REQUEST_PRIVATE, "flags");
@@ -49,15 +49,15 @@ sotto_engine_load_adapter(sotto_engine* engine, const sotto_adapter_desc* desc, 
         out = 0;
         const Pin pinned(engine);
         const auto requested = read(desc, "desc");
-        Asked wish;
-        wish.what = Asked::What::load_adapter;
-        wish.id = required(requested.model, "desc->model");
-        wish.adapter = checked_adapter(requested.name, "desc->name");
-        wish.path = required(requested.path, "desc->path");
-        wish.user = requested.user;
-        wish.flags = checked_request_flags(requested.flags, SOTTO_REQUEST_PRIVATE, "desc->flags");
-        wish.scale = requested.scale == 0 ? 1 : checked_scale(requested.scale, "desc->scale");
-        out = pinned->requests().submit(std::move(wish));
+        Submission submission;
+        submission.kind = Submission::Kind::load_adapter;
+        submission.id = required(requested.model, "desc->model");
+        submission.adapter = checked_adapter(requested.name, "desc->name");
+        submission.path = required(requested.path, "desc->path");
+        submission.user = requested.user;
+        submission.flags = checked_request_flags(requested.flags, SOTTO_REQUEST_PRIVATE, "desc->flags");
+        submission.scale = requested.scale == 0 ? 1 : checked_scale(requested.scale, "desc->scale");
+        out = pinned->requests().submit(std::move(submission));
         return SOTTO_OK;
     });
 }
@@ -69,7 +69,7 @@ sotto_status sotto_engine_unload_adapter(
         auto& out = deref(request, "request");
         out = 0;
         const Pin pinned(engine);
-        out = pinned->requests().submit(change_of(Asked::What::unload_adapter, model, name, flags));
+        out = pinned->requests().submit(change_of(Submission::Kind::unload_adapter, model, name, flags));
         return SOTTO_OK;
     });
 }
@@ -86,7 +86,7 @@ sotto_status sotto_engine_set_adapter_scale(
         auto& out = deref(request, "request");
         out = 0;
         const Pin pinned(engine);
-        auto requested = change_of(Asked::What::scale_adapter, model, name, flags);
+        auto requested = change_of(Submission::Kind::scale_adapter, model, name, flags);
         requested.scale = checked_scale(scale, "scale");
         out = pinned->requests().submit(std::move(requested));
         return SOTTO_OK;

@@ -8,8 +8,8 @@
 #include "core/codec/codec.hpp"
 
 using namespace sotto::api;
-using sotto::Asked;
 using sotto::Error;
+using sotto::Submission;
 
 namespace {
 
@@ -25,17 +25,17 @@ void check_op(sotto_op op) {
     }
 }
 
-Asked wish_for(const sotto_model_desc* desc, Asked::What what) {
+Submission submission_for(const sotto_model_desc* desc, Submission::Kind kind) {
     const auto requested = read(desc, "desc");
-    Asked wish;
-    wish.what = what;
-    wish.id = required(requested.id, "desc->id");
-    wish.path = utf8(requested.path, "desc->path");
-    wish.backend = utf8(requested.backend, "desc->backend");
-    wish.options = view(requested.options, "desc->options");
-    wish.user = requested.user;
-    wish.flags = checked_request_flags(requested.flags, SOTTO_REQUEST_PRIVATE, "desc->flags");
-    return wish;
+    Submission submission;
+    submission.kind = kind;
+    submission.id = required(requested.id, "desc->id");
+    submission.path = utf8(requested.path, "desc->path");
+    submission.backend = utf8(requested.backend, "desc->backend");
+    submission.options = view(requested.options, "desc->options");
+    submission.user = requested.user;
+    submission.flags = checked_request_flags(requested.flags, SOTTO_REQUEST_PRIVATE, "desc->flags");
+    return submission;
 }
 
 // Returns the status of a call that requires a live request. Never allocates.
@@ -84,15 +84,15 @@ sotto_engine_submit(sotto_engine* engine, const sotto_request_desc* desc, sotto_
         const Pin pinned(engine);
         const auto requested = read(desc, "desc");
         check_op(requested.op);
-        Asked wish;
-        wish.op = requested.op;
-        wish.body = checked_size(view(requested.body, "desc->body"), "desc->body");
-        wish.user = requested.user;
-        wish.flags = checked_request_flags(requested.flags, kRequestFlags, "desc->flags");
-        wish.target_tps = checked_tps(requested.target_tps, "desc->target_tps");
-        wish.priority = checked_priority(requested.priority);
-        wish.deadline_ns = checked_deadline(requested.deadline_ns);
-        out = pinned->requests().submit(std::move(wish));
+        Submission submission;
+        submission.op = requested.op;
+        submission.body = checked_size(view(requested.body, "desc->body"), "desc->body");
+        submission.user = requested.user;
+        submission.flags = checked_request_flags(requested.flags, kRequestFlags, "desc->flags");
+        submission.target_tps = checked_tps(requested.target_tps, "desc->target_tps");
+        submission.priority = checked_priority(requested.priority);
+        submission.deadline_ns = checked_deadline(requested.deadline_ns);
+        out = pinned->requests().submit(std::move(submission));
         return SOTTO_OK;
     });
 }
@@ -153,7 +153,7 @@ sotto_engine_load_model(sotto_engine* engine, const sotto_model_desc* desc, sott
         auto& out = deref(request, "request");
         out = 0;
         const Pin pinned(engine);
-        out = pinned->requests().submit(wish_for(desc, Asked::What::load));
+        out = pinned->requests().submit(submission_for(desc, Submission::Kind::load));
         return SOTTO_OK;
     });
 }
@@ -165,9 +165,9 @@ sotto_status sotto_engine_plan_model(
         auto& out = deref(request, "request");
         out = 0;
         const Pin pinned(engine);
-        auto wish = wish_for(desc, Asked::What::plan);
-        wish.budget = budget;
-        out = pinned->requests().submit(std::move(wish));
+        auto submission = submission_for(desc, Submission::Kind::plan);
+        submission.budget = budget;
+        out = pinned->requests().submit(std::move(submission));
         return SOTTO_OK;
     });
 }
@@ -188,11 +188,11 @@ sotto_status sotto_engine_unload_model(
         auto& out = deref(request, "request");
         out = 0;
         const Pin pinned(engine);
-        Asked wish;
-        wish.what = Asked::What::unload;
-        wish.id = required(id, "id");
-        wish.flags = checked_request_flags(flags, SOTTO_REQUEST_PRIVATE, "flags");
-        out = pinned->requests().submit(std::move(wish));
+        Submission submission;
+        submission.kind = Submission::Kind::unload;
+        submission.id = required(id, "id");
+        submission.flags = checked_request_flags(flags, SOTTO_REQUEST_PRIVATE, "flags");
+        out = pinned->requests().submit(std::move(submission));
         return SOTTO_OK;
     });
 }

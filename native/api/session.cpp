@@ -5,13 +5,13 @@
 #include "core/session/session_body.hpp"
 
 using namespace sotto::api;
-using sotto::Asked;
 using sotto::Error;
+using sotto::Submission;
 
 namespace {
 
 // Submits a request and stores its id in `request` unless that is null.
-sotto_status submit(const Pin& pinned, Asked requested, sotto_request* request) {
+sotto_status submit(const Pin& pinned, Submission requested, sotto_request* request) {
     const auto id = pinned->requests().submit(std::move(requested));
     if (request != nullptr) {
         *request = id;
@@ -19,8 +19,8 @@ sotto_status submit(const Pin& pinned, Asked requested, sotto_request* request) 
     return SOTTO_OK;
 }
 
-Asked about(sotto_op op, std::string body, sotto_request_flags flags, const sotto_request* request) {
-    Asked requested;
+Submission about(sotto_op op, std::string body, sotto_request_flags flags, const sotto_request* request) {
+    Submission requested;
     requested.op = op;
     requested.body = checked_size(body, "desc");
     requested.flags = checked_request_flags(flags, SOTTO_REQUEST_PRIVATE, "flags");
@@ -115,7 +115,7 @@ sotto_status sotto_engine_say(sotto_engine* engine, const sotto_say_desc* desc, 
         turn.text = checked_size(utf8(given.text, "desc->text"), "desc->text");
         turn.fields = checked_size(view(given.fields, "desc->fields"), "desc->fields");
         turn.max_tokens = given.max_tokens;
-        Asked requested;
+        Submission requested;
         requested.op = SOTTO_OP_CHAT;
         requested.body = checked_size(say_body(turn), "desc");
         requested.user = given.user;

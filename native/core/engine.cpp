@@ -46,7 +46,7 @@ Engine::Engine(EngineOptions options)
       requests_(*clock_, [this](Note& note) { control_->post(note); }),
       memory_(hooks_, device_.name, std::move(options.kv_spill_dir), options.kv_spill_memory),
       modules_(std::move(options.module_dir), hooks_.log),
-      card_(modules_, device_.name, std::move(options.cuda_driver), hooks_.log) {
+      devices_(modules_, device_.name, std::move(options.cuda_driver), hooks_.log) {
     if (!options.record.empty()) {
         telemetry_.recorder.open(options.record, described(options));
     }
@@ -67,7 +67,7 @@ void Engine::start_control() {
             .settings = settings_,
             .frames = frames_,
             .clock = *clock_,
-            .card = card_,
+            .devices = devices_,
             .table = requests_.table(),
             .queue = requests_.events(),
             .registry = memory_.registry,
@@ -75,25 +75,25 @@ void Engine::start_control() {
             .meter = telemetry_.meter,
             .recorder = telemetry_.recorder,
             .ledger = memory_.ledger,
-            .parking = memory_.kv_states,
+            .kv_states = memory_.kv_states,
         }
     );
 }
 
 sotto_gpu_sharing Engine::attach_gpu(const gpu::Renderer& renderer) {
-    const std::lock_guard lock(changing_card_);
-    const auto rung = card_.attach(renderer);
-    control_->come_to_card();
+    const std::lock_guard lock(changing_device_);
+    const auto rung = devices_.attach(renderer);
+    control_->use_device();
     return rung;
 }
 
 bool Engine::detach_gpu() {
-    const std::lock_guard lock(changing_card_);
-    if (!card_.begin_to_leave()) {
+    const std::lock_guard lock(changing_device_);
+    if (!devices_.begin_to_leave()) {
         return false;
     }
-    control_->leave_card();
-    card_.leave();
+    control_->leave_device();
+    devices_.leave();
     return true;
 }
 
@@ -169,12 +169,12 @@ std::string Engine::describe() {
         passed.push_back({{"path", one.path}, {"reason", one.why}});
     }
     const auto frames = frames_.report();
-    const auto lost = card_.lost();
+    const auto lost = devices_.lost();
     const Ordered all = {
         {"version", SOTTO_VERSION},
         {"device", device_.name},
         {"device_reason", device_.reason.empty() ? Ordered() : Ordered(device_.reason)},
-        {"gpu", card_.describe()},
+        {"gpu", devices_.describe()},
         {"device_lost", lost.empty() ? Ordered() : Ordered(lost)},
         {"cpu", {{"x86_64_level", x86_64_level()}, {"cores", usable_cores()}}},
         {"mode", mode_name(settings_.mode)},

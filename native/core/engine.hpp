@@ -71,8 +71,8 @@ private:
     HostRequests requests_;
     EngineMemory memory_;
     Modules modules_;
-    DeviceManager card_;
-    std::mutex changing_card_;       // held during attach_gpu() and detach_gpu()
+    DeviceManager devices_;
+    std::mutex changing_device_;     // held during attach_gpu() and detach_gpu()
     std::optional<Control> control_; // set at the end of the constructor
 };
 

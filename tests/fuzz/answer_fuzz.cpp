@@ -33,7 +33,7 @@ std::string_view next_line(std::string_view& rest) {
 }
 
 struct Asked {
-    sotto::Prompted prompted;
+    sotto::ParsedRequest parsed;
     bool read = false;
     bool full = false; // the stream ends for lack of space
     std::size_t piece = 1;
@@ -44,15 +44,15 @@ Asked asked_of(std::string_view input) {
     Asked asked;
     const auto how = static_cast<unsigned char>(input[0]);
     asked.read = (how & 1) != 0;
-    asked.prompted.logprobs = (how & 2) != 0;
+    asked.parsed.logprobs = (how & 2) != 0;
     asked.full = (how & 4) != 0;
-    asked.prompted.echo = (how & 8) != 0 ? "once " : "";
-    asked.prompted.max_tokens = (how & 16) != 0 ? 1 + how / 32U : UINT32_MAX;
+    asked.parsed.echo = (how & 8) != 0 ? "once " : "";
+    asked.parsed.max_tokens = (how & 16) != 0 ? 1 + how / 32U : UINT32_MAX;
     asked.piece = 1 + static_cast<unsigned char>(input[1]) % 16U;
     input.remove_prefix(2);
     for (auto line = next_line(input); !line.empty(); line = next_line(input)) {
-        if (sotto::is_utf8(line) && asked.prompted.stops.size() < 16) { // JSON is UTF-8
-            asked.prompted.stops.emplace_back(line);
+        if (sotto::is_utf8(line) && asked.parsed.stops.size() < 16) { // JSON is UTF-8
+            asked.parsed.stops.emplace_back(line);
         }
     }
     asked.text = input;
@@ -90,8 +90,8 @@ struct Fold {
     std::vector<std::string> logprobs;
     std::vector<sotto::Call> whole;
 
-    void add(const sotto::Heard& heard) {
-        for (const auto& delta : heard.deltas) {
+    void add(const sotto::AnswerIncrement& increment) {
+        for (const auto& delta : increment.deltas) {
             if (delta.kind != Delta::Kind::call) {
                 (delta.kind == Delta::Kind::text ? text : reasoning) += delta.text;
                 continue;
@@ -102,8 +102,8 @@ struct Fold {
             }
             calls[delta.call].arguments += delta.text;
         }
-        whole.insert(whole.end(), heard.calls.begin(), heard.calls.end());
-        logprobs.insert(logprobs.end(), heard.logprobs.begin(), heard.logprobs.end());
+        whole.insert(whole.end(), increment.calls.begin(), increment.calls.end());
+        logprobs.insert(logprobs.end(), increment.logprobs.begin(), increment.logprobs.end());
     }
 };
 
@@ -113,7 +113,7 @@ bool same(const sotto::Call& one, const sotto::Call& other) {
 
 // Checks that the final answer equals the accumulated deltas, and that completed calls did not change.
 void check(const sotto::Answer& answer, const Fold& fold) {
-    const auto& said = answer.said();
+    const auto& said = answer.complete();
     require(fold.text == said.text && fold.reasoning == said.reasoning && fold.logprobs == said.logprobs);
     require(std::equal(fold.whole.begin(), fold.whole.end(), said.calls.begin(), said.calls.end(), same));
     for (const auto& call : said.calls) {
@@ -126,7 +126,7 @@ void check(const sotto::Answer& answer, const Fold& fold) {
 }
 
 std::string answered(const Asked& asked, std::size_t piece) {
-    sotto::Answer answer(asked.prompted);
+    sotto::Answer answer(asked.parsed);
     answer.opened("", asked.read);
     LineReader reader;
     Fold fold;
@@ -142,12 +142,12 @@ std::string answered(const Asked& asked, std::size_t piece) {
                       : asked.full   ? SOTTO_FINISH_LENGTH
                                      : SOTTO_FINISH_STOP;
         answer.hear(work, reader);
-        const auto heard = answer.take();
-        require(heard.tokens <= asked.prompted.max_tokens && heard.last == answer.ended());
-        fold.add(heard);
+        const auto increment = answer.take();
+        require(increment.tokens <= asked.parsed.max_tokens && increment.last == answer.ended());
+        fold.add(increment);
     }
     check(answer, fold);
-    return answer.said().text;
+    return answer.complete().text;
 }
 
 } // namespace
@@ -160,7 +160,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto asked = asked_of(input);
     try {
         const auto text = answered(asked, asked.piece);
-        if (asked.prompted.max_tokens == UINT32_MAX) {
+        if (asked.parsed.max_tokens == UINT32_MAX) {
             require(text == answered(asked, asked.text.size() + 1));
         }
     } catch (const sotto::Json::exception&) { // malformed deltas of a backend fail the answer

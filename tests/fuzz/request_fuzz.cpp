@@ -41,7 +41,7 @@ void check(sotto_op op, const sotto::SessionAsked& asked) {
     check(asked.messages);
 }
 
-void check(sotto_op op, const sotto::Prompted& asked) {
+void check(sotto_op op, const sotto::ParsedRequest& asked) {
     require(!asked.model.empty() || !asked.session.id.empty());
     require(sotto::is_utf8(asked.model));
     check(asked.session);

@@ -8,9 +8,9 @@
 #include <doctest/doctest.h>
 
 using sotto::Adapter;
-using sotto::Asked;
 using sotto::ModelEntry;
 using sotto::Slot;
+using sotto::Submission;
 
 namespace {
 
@@ -18,9 +18,9 @@ class Model {
 public:
     Model() : entry(add_model()) {}
 
-    Slot& ask(Asked::What what, const char* name) {
-        Asked asked;
-        asked.what = what;
+    Slot& ask(Submission::Kind what, const char* name) {
+        Submission asked;
+        asked.kind = what;
         asked.id = "m";
         asked.adapter = name;
         asked.scale = 0.5F;
@@ -43,7 +43,7 @@ public:
 
 private:
     ModelEntry& add_model() {
-        Asked asked;
+        Submission asked;
         asked.id = "m";
         auto model = std::make_unique<ModelEntry>(asked);
         model->state = ModelEntry::State::ready;
@@ -56,10 +56,10 @@ private:
     sotto::EventQueue queue_;
     sotto::Meter meter_;
     sotto::Registry registry_;
-    sotto::Teller teller_{table_, queue_, meter_, sotto::system_clock()};
+    sotto::EventSender sender_{table_, queue_, meter_, sotto::system_clock()};
 
 public:
-    sotto::AdapterChanges changes{registry_, teller_};
+    sotto::AdapterChanges changes{registry_, sender_};
     ModelEntry& entry;
 };
 
@@ -67,8 +67,8 @@ public:
 
 TEST_CASE("changes wait for the load before them") {
     Model model;
-    model.ask(Asked::What::load_adapter, "a");
-    model.ask(Asked::What::scale_adapter, "a");
+    model.ask(Submission::Kind::load_adapter, "a");
+    model.ask(Submission::Kind::scale_adapter, "a");
     CHECK_FALSE(model.changes.apply());
     CHECK(sotto::AdapterChanges::need_job(model.entry));
     const auto adapter = model.load();
@@ -81,9 +81,9 @@ TEST_CASE("changes wait for the load before them") {
 
 TEST_CASE("an unloaded adapter is freed once no request uses it") {
     Model model;
-    model.ask(Asked::What::load_adapter, "a");
+    model.ask(Submission::Kind::load_adapter, "a");
     auto used = model.load();
-    model.ask(Asked::What::unload_adapter, "a");
+    model.ask(Submission::Kind::unload_adapter, "a");
     CHECK(model.changes.apply());
     CHECK(model.entry.adapters.loaded.empty());
     CHECK_FALSE(sotto::AdapterChanges::need_job(model.entry));
@@ -98,7 +98,7 @@ TEST_CASE("an unloaded adapter is freed once no request uses it") {
 
 TEST_CASE("an adapter whose load was cancelled is freed, and one that failed is not kept") {
     Model model;
-    Slot& cancelled = model.ask(Asked::What::load_adapter, "a");
+    Slot& cancelled = model.ask(Submission::Kind::load_adapter, "a");
     sotto::Job job;
     job.entry = &model.entry;
     model.changes.add_to(job, model.entry);
@@ -109,22 +109,22 @@ TEST_CASE("an adapter whose load was cancelled is freed, and one that failed is 
     model.changes.loaded(job, load);
     CHECK(model.entry.adapters.loaded.empty());
     CHECK(model.entry.adapters.retired.size() == 1);
-    model.ask(Asked::What::load_adapter, "b");
+    model.ask(Submission::Kind::load_adapter, "b");
     model.load(false);
     CHECK(model.entry.adapters.loaded.empty());
 }
 
 TEST_CASE("a request uses the adapters that it names, and each must be loaded") {
     Model model;
-    model.ask(Asked::What::load_adapter, "a");
+    model.ask(Submission::Kind::load_adapter, "a");
     const auto adapter = model.load();
-    sotto::Prompted prompted;
-    CHECK(adapters_for(model.entry, prompted).empty());
-    prompted.adapters = std::vector<sotto::AdapterAsked>{{"a", 2.0}};
-    const auto uses = adapters_for(model.entry, prompted);
+    sotto::ParsedRequest parsed;
+    CHECK(adapters_for(model.entry, parsed).empty());
+    parsed.adapters = std::vector<sotto::AdapterAsked>{{"a", 2.0}};
+    const auto uses = adapters_for(model.entry, parsed);
     REQUIRE(uses.size() == 1);
     CHECK(uses[0].adapter == adapter);
     CHECK(uses[0].scale == doctest::Approx(2));
-    prompted.adapters = std::vector<sotto::AdapterAsked>{{"none", {}}};
-    CHECK_THROWS_AS(adapters_for(model.entry, prompted), sotto::Error);
+    parsed.adapters = std::vector<sotto::AdapterAsked>{{"none", {}}};
+    CHECK_THROWS_AS(adapters_for(model.entry, parsed), sotto::Error);
 }

@@ -169,15 +169,15 @@ TEST_CASE("wherever an allocation fails, a session stores a whole turn or none o
         sotto::Sessions sessions;
         sessions.answer(SOTTO_OP_OPEN_SESSION, about(""));
         const auto before = sessions.answer(SOTTO_OP_READ_SESSION, about(""));
-        sotto::Said said;
+        sotto::CompleteAnswer said;
         said.text = "an answer that is too long to be kept in place";
         bool remembered = false;
         g_left = fails;
         t_exempt = false;
         try {
             sotto::PageString body(about(message));
-            auto prompted = sotto::read_request(SOTTO_OP_CHAT, body);
-            auto turn = sessions.begin(SOTTO_OP_CHAT, 1, prompted, body);
+            auto parsed = sotto::read_request(SOTTO_OP_CHAT, body);
+            auto turn = sessions.begin(SOTTO_OP_CHAT, 1, parsed, body);
             turn.remember(said);
             remembered = true;
         } catch (const std::bad_alloc&) {
@@ -189,8 +189,8 @@ TEST_CASE("wherever an allocation fails, a session stores a whole turn or none o
         CHECK((after == before) == !remembered);
         CHECK((after.find(said.text) != std::string::npos) == remembered);
         sotto::PageString body(about(message)); // the session is free again
-        auto prompted = sotto::read_request(SOTTO_OP_CHAT, body);
-        CHECK_NOTHROW(sessions.begin(SOTTO_OP_CHAT, 2, prompted, body));
+        auto parsed = sotto::read_request(SOTTO_OP_CHAT, body);
+        CHECK_NOTHROW(sessions.begin(SOTTO_OP_CHAT, 2, parsed, body));
     }
     MESSAGE("memory ran out at each of ", fails - 1, " points");
     CHECK(fails > 10);

@@ -10,10 +10,10 @@ using namespace sotto;
 namespace {
 
 struct Calls {
-    void add(const char* call) { builder.add(Json::parse(call), heard, whole); }
+    void add(const char* call) { builder.add(Json::parse(call), increment, whole); }
 
     CallBuilder builder;
-    Heard heard;
+    AnswerIncrement increment;
     std::vector<Call> whole;
 };
 
@@ -66,19 +66,19 @@ TEST_CASE("a tool call is whole once the next one begins") {
     CHECK(calls.whole[0].name == "wave");
     CHECK(calls.whole[0].arguments == "{\"at\": 1}");
     calls.add(R"({"index": 0, "function": {"arguments": "late"}})"); // that one has ended
-    CHECK(calls.heard.deltas.size() == 3);
-    calls.builder.close(calls.heard, calls.whole);
+    CHECK(calls.increment.deltas.size() == 3);
+    calls.builder.close(calls.increment, calls.whole);
     REQUIRE(calls.whole.size() == 2);
     CHECK(calls.whole[1].arguments == "{}");
-    CHECK(calls.heard.deltas.back().text == "{}");
-    CHECK(calls.heard.deltas.back().call == 1);
-    CHECK(calls.heard.calls.size() == 2);
+    CHECK(calls.increment.deltas.back().text == "{}");
+    CHECK(calls.increment.deltas.back().call == 1);
+    CHECK(calls.increment.calls.size() == 2);
 }
 
 TEST_CASE("a tool call whose arguments broke off is left out") {
     Calls calls;
     calls.add(R"({"index": 0, "id": "a", "function": {"name": "wave", "arguments": "{\"at\":"}})");
-    calls.builder.close(calls.heard, calls.whole);
+    calls.builder.close(calls.increment, calls.whole);
     CHECK(calls.whole.empty());
-    CHECK(calls.heard.deltas.size() == 1);
+    CHECK(calls.increment.deltas.size() == 1);
 }

@@ -19,7 +19,7 @@ Writer writer(sotto_op op) {
     return Writer(op, kRequest, "sotto/house", kCreated);
 }
 
-sotto::Said said(const std::string& text, sotto_finish finish) {
+sotto::CompleteAnswer said(const std::string& text, sotto_finish finish) {
     return {.text = text, .reasoning = "", .calls = {}, .logprobs = {}, .finish = finish};
 }
 

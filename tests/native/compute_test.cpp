@@ -39,7 +39,7 @@ public:
         source.progress = go_on;
         entry_.model = std::make_unique<sotto::Model>(backend_, source);
         compute.prepare(sotto::ThreadClass::normal);
-        sotto::Prompted prompted;
+        sotto::ParsedRequest prompted;
         prompted.max_tokens = max_tokens;
         stream_ = std::make_unique<Stream>(
             test::reply_in(table_, {}, kNow, std::move(prompted)), 0, entry_, 1, kNow
@@ -61,7 +61,8 @@ public:
         work.stream = stream_->handle;
         job->entry = &entry_;
         job->streams.push_back(stream_.get());
-        job->what = sotto::StepJob{{work}, std::vector<sotto::Heard>(1), std::vector<sotto::Failure>(1)};
+        job->what =
+            sotto::StepJob{{work}, std::vector<sotto::AnswerIncrement>(1), std::vector<sotto::Failure>(1)};
         return job;
     }
 
@@ -94,7 +95,7 @@ private:
     sotto::KvStateStore parking_{ledger_, {}, 0, hooks_};
     sotto::Backend backend_;
     sotto::RequestTable table_;
-    ModelEntry entry_{sotto::Asked{}};
+    ModelEntry entry_{sotto::Submission{}};
     std::unique_ptr<Stream> stream_;
 
 public:
@@ -108,7 +109,7 @@ const sotto::StepJob& step_of(const Job& job) {
 
 std::string text(const Job& job) {
     std::string all;
-    for (const auto& delta : step_of(job).heard.front().deltas) {
+    for (const auto& delta : step_of(job).increment.front().deltas) {
         all += delta.text;
     }
     return all;
@@ -132,7 +133,7 @@ TEST_CASE("no step follows the end of an answer") {
     const auto last = world.step();
     const auto next = world.step();
     CHECK_FALSE(world.follows(last, next));
-    CHECK(step_of(*last).heard.front().last);
+    CHECK(step_of(*last).increment.front().last);
     CHECK(world.compute.hold_back(*next));
     CHECK_FALSE(next->done.load());
 }

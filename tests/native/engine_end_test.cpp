@@ -34,7 +34,7 @@ double milliseconds_since(steady_clock::time_point begin) {
 
 constexpr int kZones = 5; // begin and end of load and open, and begin of a step
 
-struct Heard {
+struct AnswerIncrement {
     std::atomic<int> zones{0};
 };
 
@@ -64,11 +64,11 @@ sotto_engine* speaking(const sotto_engine_desc& desc, const std::string& options
 }
 
 // An engine whose model is stuck in a step.
-sotto_engine* standing_still(Heard& heard, sotto_mode mode) {
+sotto_engine* standing_still(AnswerIncrement& heard, sotto_mode mode) {
     auto profiler = SOTTO_INIT(sotto_profiler);
     profiler.self = &heard;
-    profiler.zone_begin = [](void* self, sotto_str) { ++static_cast<Heard*>(self)->zones; };
-    profiler.zone_end = [](void* self) { ++static_cast<Heard*>(self)->zones; };
+    profiler.zone_begin = [](void* self, sotto_str) { ++static_cast<AnswerIncrement*>(self)->zones; };
+    profiler.zone_end = [](void* self) { ++static_cast<AnswerIncrement*>(self)->zones; };
     auto desc = SOTTO_INIT(sotto_engine_desc);
     desc.mode = mode;
     desc.module_dir = str(test::paths::kScriptedFolder);
@@ -93,7 +93,7 @@ std::ptrdiff_t threads() {
 } // namespace
 
 TEST_CASE("an engine whose step stalls on an idle-class thread is destroyed at once") {
-    Heard heard;
+    AnswerIncrement heard;
 #ifdef __linux__
     std::thread([] {}).join(); // a sanitizer starts a thread of its own with the first thread
     const auto before = threads();
@@ -157,9 +157,9 @@ TEST_CASE("a decoding engine is destroyed at once while other threads use every 
 }
 
 TEST_CASE("engines are created and destroyed beside an abandoned one, and the process can exit meanwhile") {
-    Heard heard;
+    AnswerIncrement heard;
     sotto_engine_destroy(standing_still(heard, SOTTO_MODE_BALANCE));
-    Heard other;
+    AnswerIncrement other;
     sotto_engine_destroy(standing_still(other, SOTTO_MODE_PRIORITIZE_GRAPHICS));
     Game game;
     game.have("npc");

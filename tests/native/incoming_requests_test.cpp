@@ -14,8 +14,8 @@ namespace {
 class Intake {
 public:
     std::unique_ptr<Incoming> add(Slot& slot, const std::string& body) {
-        slot.asked.op = SOTTO_OP_CHAT;
-        slot.asked.body = sotto::PageString(body.begin(), body.end());
+        slot.submission.op = SOTTO_OP_CHAT;
+        slot.submission.body = sotto::PageString(body.begin(), body.end());
         return requests.add(slot);
     }
     std::unique_ptr<Incoming> wait() {
@@ -53,7 +53,7 @@ TEST_CASE("a small request goes on at once, and what is malformed is refused") {
     Slot slot;
     const auto read = intake.add(slot, chat("a"));
     REQUIRE(read != nullptr);
-    CHECK(read->prompted.session.id == "a");
+    CHECK(read->parsed.session.id == "a");
     CHECK_THROWS_AS(intake.add(slot, "{"), sotto::Error);
     CHECK(intake.requests.is_empty());
 }

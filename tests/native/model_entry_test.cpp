@@ -48,7 +48,7 @@ TEST_CASE("more slots than a model was loaded with need the largest compute buff
 
 TEST_CASE("a model's bytes are its claims and those of its adapters") {
     sotto::Ledger ledger;
-    ModelEntry entry{sotto::Asked{}};
+    ModelEntry entry{sotto::Submission{}};
     CHECK(entry.bytes() == 0);
     entry.claims.weights = ledger.take(Use::weights, "m", 100);
     entry.claims.kv = ledger.take(Use::kv, "m", 20);
@@ -62,7 +62,7 @@ TEST_CASE("a model's bytes are its claims and those of its adapters") {
 }
 
 TEST_CASE("a model is new until it was loaded, and stays known while it is evicted") {
-    ModelEntry entry{sotto::Asked{}};
+    ModelEntry entry{sotto::Submission{}};
     CHECK(entry.is_new());
     entry.loaded.max_slots = 1;
     CHECK_FALSE(entry.is_new());
@@ -71,7 +71,7 @@ TEST_CASE("a model is new until it was loaded, and stays known while it is evict
 }
 
 TEST_CASE("a model starts without a shape of its own, and with the loader's final note allocated") {
-    const ModelEntry entry{sotto::Asked{}};
+    const ModelEntry entry{sotto::Submission{}};
     CHECK_FALSE(entry.loader.owns);
     CHECK_FALSE(entry.loader.cancelled.load());
     CHECK(entry.loader.final_note != nullptr);

@@ -31,27 +31,27 @@ public:
     RequestEvents& request(std::uint32_t answers = 1, float own = 0) {
         auto done = std::make_unique<Event>();
         done->kind = SOTTO_EVENT_REQUEST_DONE;
-        done->lanes = std::make_unique<RequestEvents>(answers, own, everybodys_);
-        done->of = done->lanes.get();
+        done->events = std::make_unique<RequestEvents>(answers, own, everybodys_);
+        done->of = done->events.get();
         done->text = "done";
         done_.push_back(std::move(done));
-        return *done_.back()->lanes;
+        return *done_.back()->events;
     }
 
-    void say(RequestEvents& lanes, const std::string& text, std::uint32_t tokens, std::size_t answer = 0) {
+    void say(RequestEvents& events, const std::string& text, std::uint32_t tokens, std::size_t answer = 0) {
         auto event = std::make_unique<Event>();
         event->kind = SOTTO_EVENT_TEXT;
         event->text = text;
         event->tokens = tokens;
         event->made_ns = now;
-        event->of = &lanes;
-        event->lane = lanes.answers[answer].get();
+        event->of = &events;
+        event->lane = events.answers[answer].get();
         release.admit(event.release(), unwanted_);
     }
 
-    void end(RequestEvents& lanes, sotto_status status = SOTTO_OK) {
+    void end(RequestEvents& events, sotto_status status = SOTTO_OK) {
         for (auto& done : done_) {
-            if (done != nullptr && done->lanes.get() == &lanes) {
+            if (done != nullptr && done->events.get() == &events) {
                 done->status = status;
                 release.admit(done.release(), unwanted_);
                 return;
@@ -97,11 +97,11 @@ TEST_CASE("without a pace all events are due at once, in FIFO order") {
 
 TEST_CASE("a paced event waits until it is due, and reports that time") {
     World world(10);
-    auto& lanes = world.request();
-    world.say(lanes, "a", 1);
-    world.say(lanes, "b", 2);
-    world.say(lanes, "c", 3);
-    world.end(lanes);
+    auto& events = world.request();
+    world.say(events, "a", 1);
+    world.say(events, "b", 2);
+    world.say(events, "c", 3);
+    world.end(events);
     CHECK(world.take() == "a ");
     CHECK(world.release.wake() == kSecond + 100 * kMillisecond);
     world.now += 100 * kMillisecond - 1;
@@ -132,11 +132,11 @@ TEST_CASE("each answer has its own pace, and answers do not block each other") {
 
 TEST_CASE("a request's last event follows all events of its answers") {
     World world(10);
-    auto& lanes = world.request(2);
-    world.say(lanes, "a", 1, 0);
-    world.say(lanes, "A", 2, 0);
-    world.say(lanes, "b", 1, 1);
-    world.end(lanes);
+    auto& events = world.request(2);
+    world.say(events, "a", 1, 0);
+    world.say(events, "A", 2, 0);
+    world.say(events, "b", 1, 1);
+    world.end(events);
     const auto first = world.take();
     CHECK(first.find("done") == std::string::npos);
     world.now += 100 * kMillisecond;
@@ -147,9 +147,9 @@ TEST_CASE("a cancelled request drops its remaining text; a failed one delivers i
     World world(10);
     auto& cancelled = world.request();
     auto& failed = world.request();
-    for (auto* lanes : {&cancelled, &failed}) {
-        world.say(*lanes, "a", 1);
-        world.say(*lanes, "b", 2);
+    for (auto* events : {&cancelled, &failed}) {
+        world.say(*events, "a", 1);
+        world.say(*events, "b", 2);
     }
     CHECK(world.take() == "a a ");
     world.end(cancelled, SOTTO_ERROR_CANCELLED);
@@ -161,9 +161,9 @@ TEST_CASE("a cancelled request drops its remaining text; a failed one delivers i
 
 TEST_CASE("after a pause of the host, the backlog comes at twice the pace at most") {
     World world(10);
-    auto& lanes = world.request();
+    auto& events = world.request();
     for (std::uint32_t n = 1; n <= 30; ++n) {
-        world.say(lanes, "x", n);
+        world.say(events, "x", n);
     }
     std::size_t told = 0;
     const auto look = [&] { return world.take().size() / 2; };
@@ -188,24 +188,24 @@ TEST_CASE("after a pause of the host, the backlog comes at twice the pace at mos
 
 TEST_CASE("a new pace applies within a millisecond") {
     World world(1);
-    auto& lanes = world.request(1, 1);
-    world.say(lanes, "a", 1);
-    world.say(lanes, "b", 2);
+    auto& events = world.request(1, 1);
+    world.say(events, "a", 1);
+    world.say(events, "b", 2);
     CHECK(world.take() == "a ");
-    lanes.own_tps = 100;
+    events.own_tps = 100;
     world.now += 10 * kMillisecond;
     CHECK(world.take() == "b ");
-    world.end(lanes);
+    world.end(events);
     CHECK(world.take() == "done ");
 }
 
 TEST_CASE("events that were not taken are freed") { // checked by the leak checker
     World world(1);
-    auto& lanes = world.request(2);
-    world.say(lanes, "a", 1);
-    world.say(lanes, "b", 5);
-    world.say(lanes, "c", 5, 1);
-    world.end(lanes);
+    auto& events = world.request(2);
+    world.say(events, "a", 1);
+    world.say(events, "b", 5);
+    world.say(events, "c", 5, 1);
+    world.end(events);
     auto& other = world.request();
     world.say(other, "d", 5);
     CHECK(world.take() != "");

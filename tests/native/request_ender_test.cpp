@@ -21,7 +21,7 @@ public:
 
     // A request for `answers` streams of a model, which have slots.
     std::shared_ptr<sotto::Reply> ask(ModelEntry& model, std::uint32_t answers = 1) {
-        sotto::Prompted prompted;
+        sotto::ParsedRequest prompted;
         prompted.answers = answers;
         auto reply = test::reply_in(table_, {}, clock_.now(), std::move(prompted));
         reply->slot.has_several = answers > 1;
@@ -39,7 +39,7 @@ public:
         return reply;
     }
     ModelEntry& add_model() {
-        auto model = std::make_unique<ModelEntry>(sotto::Asked{});
+        auto model = std::make_unique<ModelEntry>(sotto::Submission{});
         model->state = ModelEntry::State::ready;
         model->traits.streams = 0; // or its backend is asked
         registry_.reserve();
@@ -66,7 +66,7 @@ private:
     sotto::RequestTable table_;
     sotto::EventQueue queue_;
     sotto::Meter meter_;
-    sotto::Teller teller_{table_, queue_, meter_, clock_};
+    sotto::EventSender sender_{table_, queue_, meter_, clock_};
     sotto::Registry registry_;
     sotto::Scheduler scheduler_;
     sotto::DeviceMoves moves_{wake_};
@@ -79,7 +79,7 @@ private:
 public:
     sotto::StreamTable streams;
     sotto::SlotPins pins{settings_, registry_, streams, scheduler_};
-    sotto::RequestEnder ender{streams, scheduler_, preparer_, pins, runner_, teller_};
+    sotto::RequestEnder ender{streams, scheduler_, preparer_, pins, runner_, sender_};
     sotto::IdleModels idle{registry_, runner_};
     ModelEntry& entry;
 };

@@ -12,15 +12,15 @@
 
 #include <doctest/doctest.h>
 
-using sotto::Asked;
 using sotto::Event;
 using sotto::RequestTable;
 using sotto::Slot;
+using sotto::Submission;
 
 namespace {
 
-Asked asked(std::uint64_t user, sotto_request_flags flags = 0) {
-    Asked made;
+Submission asked(std::uint64_t user, sotto_request_flags flags = 0) {
+    Submission made;
     made.user = user;
     made.flags = flags;
     made.body = "a body that is too long to be kept in place";
@@ -41,7 +41,7 @@ TEST_CASE("a request is found by its id while it is live") {
     CHECK(name != 0);
     Slot* found = table.acquire(name);
     REQUIRE(found == slot);
-    CHECK(found->asked.user == 7);
+    CHECK(found->submission.user == 7);
     table.release(*slot); // it has ended, but a call still uses it
     CHECK(table.acquire(name) == slot);
     table.release(*slot);
@@ -158,7 +158,7 @@ TEST_CASE("threads that concurrently add, find and release never share a slot") 
                     known[random() % known.size()] = mine.back()->id.load();
                 } else if (!mine.empty()) {
                     std::swap(mine[random() % mine.size()], mine.back());
-                    wrong += mine.back()->asked.user != static_cast<std::uint64_t>(me);
+                    wrong += mine.back()->submission.user != static_cast<std::uint64_t>(me);
                     table.release(*mine.back());
                     mine.pop_back();
                 }

@@ -259,7 +259,7 @@ TEST_CASE("a thousand forks of a long conversation store its messages once") {
     for (int i = 0; i < 1000; ++i) {
         sessions.answer(SOTTO_OP_OPEN_SESSION, about(std::to_string(i), R"(, "from": "long")"));
     }
-    sotto::Prompted one;
+    sotto::ParsedRequest one;
     one.session.id = "7";
     one.session.rest = "{}";
     one.model = "npc";

@@ -23,9 +23,9 @@ public:
     // A stream of the session's next turn, which has a slot.
     Stream& turn(ModelEntry& model, const std::shared_ptr<Session>& session) {
         auto& slot = *table_.add({}, 1);
-        slot.done->lanes = std::make_unique<sotto::RequestEvents>(1, 0.F, test::g_everybodys_tps);
+        slot.done->events = std::make_unique<sotto::RequestEvents>(1, 0.F, test::g_everybodys_tps);
         auto turn = session == nullptr ? sotto::Turn() : sotto::Turn(session, 1, "m", {});
-        const auto reply = std::make_shared<sotto::Reply>(slot, sotto::Prompted(), std::move(turn));
+        const auto reply = std::make_shared<sotto::Reply>(slot, sotto::ParsedRequest(), std::move(turn));
         streams.reserve(1);
         auto stream = std::make_unique<Stream>(reply, 0, model, streams.next_number(), 1);
         stream->handle = this;
@@ -33,7 +33,7 @@ public:
         return streams.add(std::move(stream));
     }
     ModelEntry& add_model() {
-        auto model = std::make_unique<ModelEntry>(sotto::Asked{});
+        auto model = std::make_unique<ModelEntry>(sotto::Submission{});
         model->state = ModelEntry::State::ready;
         model->traits.streams = 3;
         model->traits.parks = true;

@@ -53,7 +53,7 @@ TEST_CASE("figures are due as soon as the thread is about to sleep, and every 50
 TEST_CASE("published figures count evicted models and the requests that wait for them") {
     Figures figures;
     sotto::Slot slot;
-    auto entry = std::make_unique<ModelEntry>(sotto::Asked{});
+    auto entry = std::make_unique<ModelEntry>(sotto::Submission{});
     entry->state = ModelEntry::State::evicted;
     entry->requests.held.push_back({&slot, true});
     figures.registry.reserve();

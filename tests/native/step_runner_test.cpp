@@ -48,7 +48,7 @@ struct Runner {
     sotto::Ledger ledger;
     sotto::KvStateStore parking{ledger, {}, 0, hooks};
     sotto::DeviceMoves moves{finished};
-    ModelEntry entry{sotto::Asked{}};
+    ModelEntry entry{sotto::Submission{}};
     sotto::Compute compute{hooks, clock, frames, parking, ledger, finished};
     sotto::ThreadClassPolicy classes{hooks, settings, frames, clock, moves, finished};
     sotto::StepRunner runner{compute, classes, settings, clock};
@@ -58,7 +58,7 @@ struct Runner {
 
 TEST_CASE("a call that does not return is reported after ten seconds, and every ten seconds") {
     Watch watch;
-    ModelEntry entry{sotto::Asked{}};
+    ModelEntry entry{sotto::Submission{}};
     Job job;
     job.entry = &entry;
     job.issued = watch.clock.now();
@@ -75,7 +75,7 @@ TEST_CASE(
     "while the engine ends, a report comes after two seconds, also of a model that is loaded or freed"
 ) {
     Watch watch;
-    auto entry = std::make_unique<ModelEntry>(sotto::Asked{});
+    auto entry = std::make_unique<ModelEntry>(sotto::Submission{});
     entry->loader.owns = true;
     watch.registry.reserve();
     watch.registry.add(std::move(entry));

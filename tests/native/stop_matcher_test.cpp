@@ -11,13 +11,13 @@
 
 namespace {
 
-struct Heard {
+struct AnswerIncrement {
     std::string text;
     bool stopped = false;
 };
 
 // Reference: the stop sequence that completes first ends the text; of two that end together, the longer one.
-Heard search(const std::string& text, const std::vector<std::string>& stops) {
+AnswerIncrement search(const std::string& text, const std::vector<std::string>& stops) {
     for (std::size_t end = 1; end <= text.size(); ++end) {
         std::size_t longest = 0;
         for (const auto& stop : stops) {
@@ -102,7 +102,7 @@ TEST_CASE("pieces of any size give the result of searching the whole text") {
         }
         const auto text = random_text(random, 24);
         sotto::StopMatcher matcher(stops);
-        Heard heard;
+        AnswerIncrement heard;
         for (std::size_t at = 0; at < text.size() && !heard.stopped;) {
             const auto length = std::min<std::size_t>(1 + random() % 4, text.size() - at);
             heard.stopped = matcher.feed(std::string_view(text).substr(at, length), heard.text);

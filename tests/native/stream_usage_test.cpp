@@ -41,7 +41,7 @@ TEST_CASE("times run from the submission and the slot to the first token, and fr
 }
 
 TEST_CASE("steps in a row without a token count, unless fewer prompt tokens remain than ever before") {
-    sotto::StreamOutput output(sotto::Prompted(), false);
+    sotto::StreamOutput output(sotto::ParsedRequest(), false);
     CHECK(output.saved_tokens == 0);
     sotto_step_item work{};
     work.remaining = 8;

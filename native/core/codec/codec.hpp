@@ -37,7 +37,7 @@ enum class OnBudget : std::uint8_t {
 };
 
 // The fields of a request that the engine itself needs. Sampling fields are for the backend.
-struct Prompted {
+struct ParsedRequest {
     std::string model; // empty: the session's model
     InSession session;
     std::vector<std::string> stops;
@@ -56,7 +56,7 @@ struct Prompted {
 // Parses and validates a request's body. Throws Error(SOTTO_ERROR_ARGUMENT) or Error(SOTTO_ERROR_UNSUPPORTED)
 // that names the field by its path, or Error(SOTTO_ERROR_CANCELLED) soon after `cancelled` is set;
 // `cancelled` may be null.
-Prompted read_request(sotto_op op, std::string_view body, const std::atomic<bool>* cancelled = nullptr);
+ParsedRequest read_request(sotto_op op, std::string_view body, const std::atomic<bool>* cancelled = nullptr);
 
 // Returns true if an operation is answered without a backend step.
 bool is_at_once(sotto_op op) noexcept;
@@ -74,7 +74,7 @@ bool has_data(sotto_op op) noexcept;
 bool is_about_sessions(sotto_op op) noexcept;
 
 // A parsed session request.
-struct SessionAsked {
+struct SessionRequest {
     std::string id;                    // empty: all sessions
     std::string model;                 // empty: no model
     std::string from;                  // session to fork; empty: start empty
@@ -86,7 +86,7 @@ struct SessionAsked {
 };
 
 // Parses and validates a session request's body. Throws like read_request().
-SessionAsked
+SessionRequest
 read_session_request(sotto_op op, std::string_view body, const std::atomic<bool>* cancelled = nullptr);
 
 // Returns true if a message has the role "system" or its synonym "developer".
@@ -130,7 +130,7 @@ struct DataPart {
 };
 
 // The increments of an answer since the last event.
-struct Heard {
+struct AnswerIncrement {
     std::vector<Delta> deltas;
     std::vector<DataPart> parts;
     std::vector<Call> calls;           // completed calls
@@ -141,7 +141,7 @@ struct Heard {
 };
 
 // A complete answer.
-struct Said {
+struct CompleteAnswer {
     std::string text;
     std::string reasoning;
     std::vector<Call> calls;
@@ -150,7 +150,7 @@ struct Said {
 };
 
 // Returns a message with the answer that continues it appended.
-std::string continued(std::string_view message, const Said& said);
+std::string continued(std::string_view message, const CompleteAnswer& complete);
 
 // Writes the response to one request in its operation's schema.
 class Writer {
@@ -176,11 +176,11 @@ public:
     // Returns the chunk of `stream_options.include_usage`.
     std::string usage_chunk(const Counts& counts) const;
     // Returns the complete response.
-    std::string response(const std::vector<Said>& answers, const Counts& counts) const;
+    std::string response(const std::vector<CompleteAnswer>& answers, const Counts& counts) const;
     // Returns a tool call as JSON, for hosts that do not read chunks.
     static std::string call(const Call& call);
     // Returns an answer as a message for the rest of the conversation, without its reasoning.
-    static std::string message(const Said& said);
+    static std::string message(const CompleteAnswer& complete);
 
 private:
     bool is_chat() const noexcept { return op_ == SOTTO_OP_CHAT; }

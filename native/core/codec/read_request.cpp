@@ -143,7 +143,7 @@ std::string read_path(const Fields& body) {
     return *body.text(field::path);
 }
 
-void read_completion(sotto_op op, const Fields& body, Prompted& requested) {
+void read_completion(sotto_op op, const Fields& body, ParsedRequest& requested) {
     const bool chat = op == SOTTO_OP_CHAT;
     const bool in_session = !requested.session.id.empty();
     if (chat) {
@@ -293,10 +293,10 @@ bool has_data(sotto_op op) noexcept {
     return op == SOTTO_OP_EMBED || op == SOTTO_OP_TRANSCRIBE || op == SOTTO_OP_TRANSLATE;
 }
 
-Prompted read_request(sotto_op op, std::string_view text, const std::atomic<bool>* cancelled) {
+ParsedRequest read_request(sotto_op op, std::string_view text, const std::atomic<bool>* cancelled) {
     const Json object = parse_object(text, "request", cancelled);
     const Fields body(object, "");
-    Prompted requested;
+    ParsedRequest requested;
     requested.unknown = check_names(op, object);
     check_values(op, body);
     if (may_be_in_session(op)) {

@@ -55,12 +55,12 @@ InSession read_in_session(const Fields& body, std::string_view text, const std::
     return found;
 }
 
-SessionAsked read_session_request(sotto_op op, std::string_view text, const std::atomic<bool>* cancelled) {
+SessionRequest read_session_request(sotto_op op, std::string_view text, const std::atomic<bool>* cancelled) {
     const Json object = parse_object(text, "request", cancelled);
     const Fields body(object, "");
     check_names(op, object);
     check_values(op, body);
-    SessionAsked requested;
+    SessionRequest requested;
     if (op != SOTTO_OP_READ_SESSION) {
         body.require(field::session, "the id of a session");
     }
@@ -102,10 +102,10 @@ bool can_be_continued(std::string_view message) {
            !read.contains("tool_calls");
 }
 
-std::string continued(std::string_view message, const Said& said) {
+std::string continued(std::string_view message, const CompleteAnswer& complete) {
     auto whole = parse_ordered(message);
-    auto more = parse_ordered(Writer::message(said));
-    whole["content"] = whole["content"].get<std::string>() + said.text;
+    auto more = parse_ordered(Writer::message(complete));
+    whole["content"] = whole["content"].get<std::string>() + complete.text;
     if (const auto calls = more.find("tool_calls"); calls != more.end()) {
         whole["tool_calls"] = std::move(*calls);
     }

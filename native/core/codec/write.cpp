@@ -120,17 +120,17 @@ Ordered text_logprobs(const std::vector<std::string>& entries) {
     return json;
 }
 
-Ordered message_of(const Said& said) {
-    Ordered message = {{"role", "assistant"}, {"content", said.text}};
-    if (said.text.empty() && !said.calls.empty()) {
+Ordered message_of(const CompleteAnswer& complete) {
+    Ordered message = {{"role", "assistant"}, {"content", complete.text}};
+    if (complete.text.empty() && !complete.calls.empty()) {
         message["content"] = nullptr;
     }
-    if (!said.reasoning.empty()) {
-        message["reasoning_content"] = said.reasoning;
+    if (!complete.reasoning.empty()) {
+        message["reasoning_content"] = complete.reasoning;
     }
-    if (!said.calls.empty()) {
+    if (!complete.calls.empty()) {
         message["tool_calls"] = Ordered::array();
-        for (const auto& call : said.calls) {
+        for (const auto& call : complete.calls) {
             message["tool_calls"].push_back(function_call(call));
         }
     }
@@ -219,21 +219,22 @@ std::string Writer::usage_chunk(const Counts& counts) const {
     return to_text(whole);
 }
 
-std::string Writer::response(const std::vector<Said>& answers, const Counts& counts) const {
+std::string Writer::response(const std::vector<CompleteAnswer>& answers, const Counts& counts) const {
     auto whole = head(id_, is_chat() ? "chat.completion" : "text_completion", created_, model_);
     whole["choices"] = Ordered::array();
     for (std::size_t i = 0; i < answers.size(); ++i) {
-        const auto& said = answers[i];
+        const auto& complete = answers[i];
         Ordered choice = {{"index", i}};
         if (is_chat()) {
-            choice["message"] = message_of(said);
+            choice["message"] = message_of(complete);
         } else {
-            choice["text"] = said.text;
+            choice["text"] = complete.text;
         }
-        if (!said.logprobs.empty()) {
-            choice["logprobs"] = is_chat() ? chat_logprobs(said.logprobs) : text_logprobs(said.logprobs);
+        if (!complete.logprobs.empty()) {
+            choice["logprobs"] =
+                is_chat() ? chat_logprobs(complete.logprobs) : text_logprobs(complete.logprobs);
         }
-        choice["finish_reason"] = finish_name(said.finish);
+        choice["finish_reason"] = finish_name(complete.finish);
         whole["choices"].push_back(std::move(choice));
     }
     whole["usage"] = usage(counts);
@@ -248,8 +249,8 @@ std::string Writer::call(const Call& call) {
     return to_text(function_call(call));
 }
 
-std::string Writer::message(const Said& said) {
-    auto message = message_of(said);
+std::string Writer::message(const CompleteAnswer& complete) {
+    auto message = message_of(complete);
     message.erase("reasoning_content");
     return to_text(message);
 }

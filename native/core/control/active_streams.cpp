@@ -23,7 +23,7 @@ struct Unschedule {
 ActiveStreams::ActiveStreams(const World& world, Signal& wake)
     : recorder_(world.recorder), scheduler_(world.recorder.is_on() ? &world.recorder : nullptr),
       pins_(world.settings, world.registry, table_, scheduler_), threads_(world.hooks, wake),
-      preparer_(threads_, scheduler_, world.settings, world.clock), fetches_(world.parking, world.clock) {}
+      preparer_(threads_, scheduler_, world.settings, world.clock), fetches_(world.kv_states, world.clock) {}
 
 void ActiveStreams::add(std::vector<std::unique_ptr<Stream>> streams) {
     const Unschedule undo{scheduler_, streams};
@@ -58,7 +58,7 @@ void ActiveStreams::take_paces() noexcept {
     for (const auto& stream : table_.all()) {
         if (stream->state != Stream::State::over) {
             const auto& reply = *stream->reply;
-            reply.lanes.own_tps.store(reply.slot.target_tps.load(std::memory_order_relaxed));
+            reply.events.own_tps.store(reply.slot.target_tps.load(std::memory_order_relaxed));
         }
     }
 }

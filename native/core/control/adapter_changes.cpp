@@ -29,8 +29,8 @@ auto named(auto& entry, const std::string& name) {
     }
     throw Error(
         SOTTO_ERROR_NOT_FOUND,
-        invalid(what, excerpt_of(name), "an adapter of model '" + excerpt_of(entry.asked.id) + "'") + " (" +
-            (loaded.empty() ? "none is loaded" : "loaded: " + loaded) +
+        invalid(what, excerpt_of(name), "an adapter of model '" + excerpt_of(entry.submission.id) + "'") +
+            " (" + (loaded.empty() ? "none is loaded" : "loaded: " + loaded) +
             "); load it first with sotto_engine_load_adapter()"
     );
 }
@@ -42,19 +42,19 @@ bool is_used(const std::shared_ptr<Adapter>& retired) noexcept {
 } // namespace
 
 void AdapterChanges::add(Slot& slot) {
-    ModelEntry* entry = registry_.find(slot.asked.id);
+    ModelEntry* entry = registry_.find(slot.submission.id);
     if (entry == nullptr || (entry->is_new() && entry->state == ModelEntry::State::loading)) {
         throw Error(
             SOTTO_ERROR_NOT_FOUND,
-            "model '" + excerpt_of(slot.asked.id) +
+            "model '" + excerpt_of(slot.submission.id) +
                 (entry == nullptr ? "' is not loaded: load it first with sotto_engine_load_model()"
                                   : "' is still loading: wait for its SOTTO_EVENT_REQUEST_DONE")
         );
     }
-    const bool loads = slot.asked.what == Asked::What::load_adapter;
+    const bool loads = slot.submission.kind == Submission::Kind::load_adapter;
     entry->adapters.changes.reserve(entry->adapters.changes.size() + 1);
     if (loads) {
-        teller_.accepted(slot);
+        sender_.accepted(slot);
     }
     entry->adapters.changes.push_back(&slot); // capacity was reserved
 }
@@ -64,15 +64,15 @@ bool AdapterChanges::apply() noexcept {
     for (const auto& entry : registry_.entries()) {
         while (!entry->loader.owns && entry->adapters.loading == nullptr &&
                !entry->adapters.changes.empty() &&
-               entry->adapters.changes.front()->asked.what != Asked::What::load_adapter) {
+               entry->adapters.changes.front()->submission.kind != Submission::Kind::load_adapter) {
             Slot& slot = *entry->adapters.changes.front();
             entry->adapters.changes.erase(entry->adapters.changes.begin());
             attempt(
                 [&] {
-                    apply(*entry, slot.asked);
-                    teller_.done(slot, SOTTO_OK, "");
+                    apply(*entry, slot.submission);
+                    sender_.done(slot, SOTTO_OK, "");
                 },
-                [&](sotto_status status, const char* why) { teller_.done(slot, status, why); }
+                [&](sotto_status status, const char* why) { sender_.done(slot, status, why); }
             );
             any = true;
         }
@@ -80,13 +80,13 @@ bool AdapterChanges::apply() noexcept {
     return any;
 }
 
-void AdapterChanges::apply(ModelEntry& entry, const Asked& asked) {
-    const auto found = named(entry, asked.adapter);
+void AdapterChanges::apply(ModelEntry& entry, const Submission& submission) {
+    const auto found = named(entry, submission.adapter);
     if (found == entry.adapters.loaded.end()) {
-        refuse_name(entry, "name", asked.adapter);
+        refuse_name(entry, "name", submission.adapter);
     }
-    if (asked.what == Asked::What::scale_adapter) {
-        (*found)->scale = asked.scale;
+    if (submission.kind == Submission::Kind::scale_adapter) {
+        (*found)->scale = submission.scale;
     } else {
         entry.adapters.retired.reserve(entry.adapters.retired.size() + 1); // nothing throws from here on
         entry.adapters.retired.push_back(std::move(*found));
@@ -108,11 +108,11 @@ void AdapterChanges::add_to(Job& job, ModelEntry& entry) {
     const bool loads = !entry.adapters.changes.empty();
     auto fresh = loads ? std::make_shared<Adapter>() : nullptr;
     if (loads) {
-        const auto& asked = entry.adapters.changes.front()->asked;
+        const auto& submission = entry.adapters.changes.front()->submission;
         fresh->number = ++numbers_;
-        fresh->name = asked.adapter;
-        fresh->path = asked.path;
-        fresh->scale = asked.scale;
+        fresh->name = submission.adapter;
+        fresh->path = submission.path;
+        fresh->scale = submission.scale;
     }
     job.freed.reserve(entry.adapters.retired.size());
     entry.adapters.retired.reserve(
@@ -139,7 +139,7 @@ void AdapterChanges::loaded(const Job& job, AdapterJob& load) noexcept {
             entry.adapters.retired.push_back(std::move(adapter)); // capacity was reserved
         }
         if (slot != nullptr) {
-            teller_.done(*slot, job.failure.status, job.failure.why);
+            sender_.done(*slot, job.failure.status, job.failure.why);
         }
         return;
     }
@@ -150,7 +150,7 @@ void AdapterChanges::loaded(const Job& job, AdapterJob& load) noexcept {
         entry.adapters.retired.push_back(std::exchange(*old, std::move(adapter))); // capacity was reserved
     }
     registry_.publish();
-    teller_.done(*slot, SOTTO_OK, "");
+    sender_.done(*slot, SOTTO_OK, "");
 }
 
 bool AdapterChanges::cancel(ModelEntry& entry, const Slot& slot) noexcept {
@@ -163,14 +163,14 @@ bool AdapterChanges::cancel(ModelEntry& entry, const Slot& slot) noexcept {
 
 void AdapterChanges::drop_all(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
     for (Slot* slot : std::exchange(entry.adapters.changes, {})) {
-        teller_.done(*slot, status, why);
+        sender_.done(*slot, status, why);
     }
     if (Slot* slot = std::exchange(entry.adapters.loading, nullptr)) {
-        teller_.done(*slot, status, why);
+        sender_.done(*slot, status, why);
     }
 }
 
-AdapterSet adapters_for(const ModelEntry& entry, const Prompted& prompted) {
+AdapterSet adapters_for(const ModelEntry& entry, const ParsedRequest& parsed) {
     AdapterSet set;
     const auto use = [&](const std::shared_ptr<Adapter>& adapter, float scale) {
         if (scale == 0) {
@@ -181,19 +181,19 @@ AdapterSet adapters_for(const ModelEntry& entry, const Prompted& prompted) {
         }
         set.push_back({adapter, scale});
     };
-    if (!prompted.adapters) {
+    if (!parsed.adapters) {
         if (const auto found = named(entry, kDefaultAdapter); found != entry.adapters.loaded.end()) {
             use(*found, (*found)->scale);
         }
         return set;
     }
-    for (std::size_t i = 0; i < prompted.adapters->size(); ++i) {
-        const auto& asked = (*prompted.adapters)[i];
-        const auto found = named(entry, asked.name);
+    for (std::size_t i = 0; i < parsed.adapters->size(); ++i) {
+        const auto& wanted = (*parsed.adapters)[i];
+        const auto found = named(entry, wanted.name);
         if (found == entry.adapters.loaded.end()) {
-            refuse_name(entry, "lora[" + std::to_string(i) + "].name", asked.name);
+            refuse_name(entry, "lora[" + std::to_string(i) + "].name", wanted.name);
         }
-        use(*found, asked.scale ? static_cast<float>(*asked.scale) : (*found)->scale);
+        use(*found, wanted.scale ? static_cast<float>(*wanted.scale) : (*found)->scale);
     }
     std::ranges::sort(set, {}, [](const AdapterUse& one) { return one.adapter->number; });
     return set;

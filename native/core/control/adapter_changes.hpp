@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/control/event_sender.hpp"
 #include "core/control/job.hpp"
-#include "core/control/teller.hpp"
 #include "core/model/registry.hpp"
 
 namespace sotto {
@@ -15,7 +15,7 @@ namespace sotto {
 // unloaded or replaced is freed once no request uses it. Control thread only.
 class AdapterChanges {
 public:
-    AdapterChanges(Registry& registry, Teller& teller) : registry_(registry), teller_(teller) {}
+    AdapterChanges(Registry& registry, EventSender& sender) : registry_(registry), sender_(sender) {}
 
     // Queues a request that loads, unloads or scales an adapter.
     // Throws Error(SOTTO_ERROR_NOT_FOUND) if its model is not
@@ -39,15 +39,15 @@ public:
     void loaded(const Job& job, AdapterJob& load) noexcept;
 
 private:
-    void apply(ModelEntry& entry, const Asked& asked);
+    void apply(ModelEntry& entry, const Submission& submission);
 
     Registry& registry_;
-    Teller& teller_;
+    EventSender& sender_;
     std::uint64_t numbers_ = 0; // of the newest adapter
 };
 
 // Returns the adapters that a request uses. Throws Error(SOTTO_ERROR_NOT_FOUND) if one is
 // not loaded, or the error with which reloading it failed after its model was evicted.
-AdapterSet adapters_for(const ModelEntry& entry, const Prompted& prompted);
+AdapterSet adapters_for(const ModelEntry& entry, const ParsedRequest& parsed);
 
 } // namespace sotto

@@ -60,7 +60,7 @@ bool Admission::admit(ModelEntry& entry) {
     for (const auto& held : std::exchange(entry.requests.held, {})) {
         attempt(
             [&] { answer_(*held.slot); },
-            [&](sotto_status status, const char* why) { teller_.done(*held.slot, status, why); }
+            [&](sotto_status status, const char* why) { sender_.done(*held.slot, status, why); }
         );
     }
     return true;
@@ -74,7 +74,7 @@ bool Admission::refuse_impatient(ModelEntry& entry) {
     const auto why = reason(entry);
     std::erase_if(entry.requests.held, [&](const HeldRequest& held) {
         if (!held.waits) {
-            teller_.done(*held.slot, SOTTO_ERROR_BUDGET, why);
+            sender_.done(*held.slot, SOTTO_ERROR_BUDGET, why);
         }
         return !held.waits;
     });
@@ -84,12 +84,12 @@ bool Admission::refuse_impatient(ModelEntry& entry) {
 std::string Admission::reason(const ModelEntry& entry) const {
     if (!entry.need.plan.rungs.empty() && entry.state == ModelEntry::State::loading) {
         return refusal(
-            entry.asked.id, entry.need.plan, ledger_.ceiling(), ledger_.used(), idle_.bytes(&entry)
+            entry.submission.id, entry.need.plan, ledger_.ceiling(), ledger_.used(), idle_.bytes(&entry)
         );
     }
     const bool there = entry.state == ModelEntry::State::ready;
     const auto needed = there ? entry.loaded.first_slot_bytes() : entry.loaded.min_bytes;
-    return entry.asked.id + " needs " + megabytes(needed) + " to go on; " + megabytes(ledger_.used()) +
+    return entry.submission.id + " needs " + megabytes(needed) + " to go on; " + megabytes(ledger_.used()) +
            " of the budget of " + megabytes(ledger_.ceiling()) +
            " are taken. Raise vram_budget, unload a model, or set on_budget to \"wait\"";
 }

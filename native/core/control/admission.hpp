@@ -7,9 +7,9 @@
 
 #include "core/codec/codec.hpp"
 #include "core/control/device_evacuation.hpp"
+#include "core/control/event_sender.hpp"
 #include "core/control/idle_models.hpp"
 #include "core/control/step_runner.hpp"
-#include "core/control/teller.hpp"
 #include "core/memory/ledger.hpp"
 #include "core/model/registry.hpp"
 
@@ -26,10 +26,10 @@ public:
         const IdleModels& idle,
         const StepRunner& runner,
         const DeviceEvacuation& evacuation,
-        Teller& teller,
+        EventSender& sender,
         Answer answer
     )
-        : ledger_(ledger), idle_(idle), runner_(runner), evacuation_(evacuation), teller_(teller),
+        : ledger_(ledger), idle_(idle), runner_(runner), evacuation_(evacuation), sender_(sender),
           answer_(std::move(answer)) {}
 
     // Returns true if new requests for the model must wait: it is evicted,
@@ -50,7 +50,7 @@ private:
     const IdleModels& idle_;
     const StepRunner& runner_;
     const DeviceEvacuation& evacuation_;
-    Teller& teller_;
+    EventSender& sender_;
     const Answer answer_;
 };
 

@@ -66,7 +66,7 @@ void hear(Job& job, StepJob& step, const std::vector<std::uint32_t>& before) noe
             if (has_data(stream.reply->op)) {
                 check_data(model.backend(), work);
             }
-            step.heard[i] = read_output(work, model, stream.output.answer);
+            step.increment[i] = read_output(work, model, stream.output.answer);
             if (stream.reply->op == SOTTO_OP_SAVE_STATE && stream.output.answer.ended() &&
                 !job.abort.load()) {
                 stream.output.saved_state = save_state(model, work.stream, stream.output.saved_tokens);
@@ -83,12 +83,12 @@ Compute::Compute(
     const Hooks& hooks,
     const Clock& clock,
     const Frames& frames,
-    KvStateStore& parking,
+    KvStateStore& kv_states,
     Ledger& ledger,
     Signal& finished
 )
-    : hooks_(hooks), clock_(clock), frames_(frames), parking_(parking), ledger_(ledger), finished_(finished) {
-}
+    : hooks_(hooks), clock_(clock), frames_(frames), kv_states_(kv_states), ledger_(ledger),
+      finished_(finished) {}
 
 Compute::~Compute() {
     stopping_ = true;
@@ -264,8 +264,8 @@ KvStateStore::Kept Compute::kept_of(Job& job, void* stream, bool similar, bool p
             auto blob = save_state(model, stream, tokens);
             constexpr std::size_t kLength = 16; // bytes that may hold a length
             const auto head = kStateHeader + model.info().fingerprint.size() + kLength;
-            kept = parking_.put(
-                job.entry->asked.id, std::move(blob), similar && !pinned ? head : KvStateStore::kApart
+            kept = kv_states_.put(
+                job.entry->submission.id, std::move(blob), similar && !pinned ? head : KvStateStore::kApart
             );
             if (pinned && kept != nullptr) {
                 kept->pin(true);
@@ -301,7 +301,7 @@ void Compute::run(Job& job, AdapterJob& what) {
         throw Error(SOTTO_ERROR_CANCELLED, "the engine was destroyed");
     }
     const auto* files = hooks_.files ? &*hooks_.files : nullptr;
-    what.adapter->open(*job.entry->model, ledger_, job.entry->asked.id, files);
+    what.adapter->open(*job.entry->model, ledger_, job.entry->submission.id, files);
 }
 
 void Compute::run(Job& job, ResizeJob& what) {
@@ -324,7 +324,7 @@ bool Compute::enter(Job& job, EnterJob& what) {
         model.park(what.parks->handle);
     }
     const auto recall = [&] {
-        const auto blob = parking_.read(*what.fetched);
+        const auto blob = kv_states_.read(*what.fetched);
         model.restore(state_payload(blob->view(), model.info().fingerprint));
     };
     const auto failed = [&](sotto_status status, const char* why) {

@@ -20,7 +20,7 @@ public:
         const Hooks& hooks,
         const Clock& clock,
         const Frames& frames,
-        KvStateStore& parking,
+        KvStateStore& kv_states,
         Ledger& ledger,
         Signal& finished
     );
@@ -88,7 +88,7 @@ private:
     const Hooks& hooks_;
     const Clock& clock_;
     const Frames& frames_;
-    KvStateStore& parking_;
+    KvStateStore& kv_states_;
     Ledger& ledger_;
     Signal& finished_;
     Signal gate_; // notified if a job waiting at its gate must end

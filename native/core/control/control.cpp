@@ -5,14 +5,14 @@
 namespace sotto {
 
 Control::Control(const World& world)
-    : hooks_(world.hooks), clock_(world.clock), table_(world.table), parking_(world.parking), moves_(signal_),
-      loop_(world, moves_, signal_), thread_(start_thread([this] { run(); })) {}
+    : hooks_(world.hooks), clock_(world.clock), table_(world.table), kv_states_(world.kv_states),
+      moves_(signal_), loop_(world, moves_, signal_), thread_(start_thread([this] { run(); })) {}
 
 Control::~Control() {
     stopping_ = true;
     wake();
     thread_.join();
-    parking_.tell(nullptr);
+    kv_states_.tell(nullptr);
 }
 
 void Control::post(Note& note) noexcept {
@@ -22,7 +22,7 @@ void Control::post(Note& note) noexcept {
 
 void Control::run() {
     hooks_.thread_started("control");
-    parking_.tell(&signal_);
+    kv_states_.tell(&signal_);
     for (;;) {
         const auto seen = signal_.value();
         if (work()) {

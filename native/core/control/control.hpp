@@ -27,9 +27,9 @@ public:
     void wake() noexcept { signal_.notify(); }
     // Evicts all models from the shared device, and waits
     // until they have left it. One thread at a time.
-    void leave_card() noexcept { moves_.leave(); }
+    void leave_device() noexcept { moves_.leave(); }
     // Called when a shared device is attached: idle models that can use it move to it.
-    void come_to_card() noexcept { moves_.come(); }
+    void use_device() noexcept { moves_.come(); }
     // Called when the target tokens per second of a request have changed.
     void retune() noexcept { loop_.retune(); }
 
@@ -41,7 +41,7 @@ private:
     const Hooks& hooks_;
     Clock& clock_;
     RequestTable& table_;
-    KvStateStore& parking_;
+    KvStateStore& kv_states_;
     Signal signal_;
     MpscQueue<Note> notes_;
     DeviceMoves moves_;

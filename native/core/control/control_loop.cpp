@@ -8,7 +8,7 @@
 namespace sotto {
 
 ControlLoop::ControlLoop(const World& world, DeviceMoves& moves, Signal& wake)
-    : registry_(world.registry), teller_(world.table, world.queue, world.meter, world.clock),
+    : registry_(world.registry), sender_(world.table, world.queue, world.meter, world.clock),
       streams_(world, wake),
       jobs_(
           world,
@@ -23,17 +23,17 @@ ControlLoop::ControlLoop(const World& world, DeviceMoves& moves, Signal& wake)
           streams_.preparer(),
           streams_.pins(),
           jobs_.runner(),
-          teller_
+          sender_
       ),
       models_(
-          world, streams_, jobs_, ender_, teller_, moves, wake, [this](Slot& slot) { intake_.add(slot); }
+          world, streams_, jobs_, ender_, sender_, moves, wake, [this](Slot& slot) { intake_.add(slot); }
       ),
-      intake_(world, streams_, models_.admission(), ender_, teller_, wake), results_(
+      intake_(world, streams_, models_.admission(), ender_, sender_, wake), results_(
                                                                                 world.settings,
                                                                                 world.clock,
                                                                                 intake_.sessions(),
                                                                                 world.meter,
-                                                                                teller_,
+                                                                                sender_,
                                                                                 intake_.files(),
                                                                                 streams_.preparer(),
                                                                                 ender_
@@ -44,7 +44,7 @@ ControlLoop::ControlLoop(const World& world, DeviceMoves& moves, Signal& wake)
 void ControlLoop::submit(Slot& slot) noexcept {
     attempt(
         [&] { start_request(slot); },
-        [&](sotto_status status, const char* why) { teller_.done(slot, status, why); }
+        [&](sotto_status status, const char* why) { sender_.done(slot, status, why); }
     );
 }
 
@@ -58,7 +58,7 @@ void ControlLoop::start_request(Slot& slot) {
     }
     slot.stream = nullptr;
     slot.has_several = false;
-    if (slot.asked.what == Asked::What::answer) {
+    if (slot.submission.kind == Submission::Kind::answer) {
         intake_.add(slot);
     } else {
         models_.submit(slot);
@@ -69,7 +69,7 @@ void ControlLoop::cancel(Slot& slot) noexcept {
     if (Stream* stream = streams_.table().find(slot)) {
         ender_.fail(*stream, SOTTO_ERROR_CANCELLED, "the request was cancelled");
     } else if (intake_.drop(slot)) {
-        teller_.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
+        sender_.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
     } else {
         models_.cancel(slot);
     }
@@ -118,7 +118,7 @@ bool ControlLoop::work(bool noted) {
         worked = start_job() || worked;
         models_.tidy();
     });
-    teller_.recycle();
+    sender_.recycle();
     if (stats_.is_due(worked)) {
         stats_.publish(streams_.scheduler(), registry_, jobs_.share());
     }

@@ -5,6 +5,7 @@
 
 #include "core/control/active_streams.hpp"
 #include "core/control/device_moves.hpp"
+#include "core/control/event_sender.hpp"
 #include "core/control/job_dispatch.hpp"
 #include "core/control/model_pool.hpp"
 #include "core/control/request_ender.hpp"
@@ -13,7 +14,6 @@
 #include "core/control/start_retry.hpp"
 #include "core/control/stats_publisher.hpp"
 #include "core/control/stream_results.hpp"
-#include "core/control/teller.hpp"
 #include "core/control/world.hpp"
 
 namespace sotto {
@@ -52,7 +52,7 @@ private:
 
     const Registry& registry_;
     // Members that own threads are declared after the objects that these threads use.
-    Teller teller_;
+    EventSender sender_;
     ActiveStreams streams_;
     JobDispatch jobs_;
     RequestEnder ender_;

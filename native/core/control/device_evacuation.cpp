@@ -6,7 +6,7 @@ namespace sotto {
 
 bool DeviceEvacuation::is_on_shared(const ModelEntry& entry) const noexcept {
     const auto device = entry.device.load();
-    return device != 0 && device == card_.shared();
+    return device != 0 && device == devices_.shared();
 }
 
 bool DeviceEvacuation::leaves_shared(const ModelEntry& entry) const noexcept {
@@ -14,7 +14,7 @@ bool DeviceEvacuation::leaves_shared(const ModelEntry& entry) const noexcept {
 }
 
 bool DeviceEvacuation::must_leave(const ModelEntry& entry) const noexcept {
-    return card_.is_lost(entry.device.load()) || leaves_shared(entry);
+    return devices_.is_lost(entry.device.load()) || leaves_shared(entry);
 }
 
 void DeviceEvacuation::report_loss(Job& job) noexcept {
@@ -25,9 +25,9 @@ void DeviceEvacuation::report_loss(Job& job) noexcept {
     const auto lose = [&] {
         auto& entry = *job.entry;
         if (entry.device.load() == 0) {
-            entry.device = card_.own(); // its backend's name named no device
+            entry.device = devices_.own(); // its backend's name named no device
         }
-        card_.lose(entry.device.load(), failure.why);
+        devices_.lose(entry.device.load(), failure.why);
         failure.why = "the device was lost: submit the request again (" + failure.why + ")";
     };
     attempt(lose, [](sotto_status, const char*) {}); // the next step on it reports this again
@@ -54,7 +54,7 @@ bool DeviceEvacuation::leave_lost() noexcept {
     constexpr const char* kWhy = "the device was lost: submit the request again";
     bool begun = false;
     for (const auto& entry : registry_.entries()) {
-        if (!entry->loader.owns && card_.is_lost(entry->device.load())) {
+        if (!entry->loader.owns && devices_.is_lost(entry->device.load())) {
             begun = evacuate(*entry, SOTTO_ERROR_DEVICE, kWhy) || begun;
         }
     }
@@ -101,7 +101,7 @@ bool DeviceEvacuation::come() noexcept {
         }
         bool could = false;
         const auto ask = [&] {
-            could = card_.would_take(entry->asked.backend, entry->loader.refused_device);
+            could = devices_.would_take(entry->submission.backend, entry->loader.refused_device);
         };
         attempt(ask, [&](sotto_status, const char*) { later = true; });
         const bool free = idle_.is_idle(*entry) && entry->requests.held.empty(); // earlier requests go first

@@ -16,13 +16,14 @@ class DeviceEvacuation {
 public:
     DeviceEvacuation(
         const Registry& registry,
-        DeviceManager& card,
+        DeviceManager& devices,
         DeviceMoves& moves,
         const IdleModels& idle,
         RequestEnder& ender,
         ModelManager& models
     )
-        : registry_(registry), card_(card), moves_(moves), idle_(idle), ender_(ender), models_(models) {}
+        : registry_(registry), devices_(devices), moves_(moves), idle_(idle), ender_(ender), models_(models) {
+    }
 
     // Starts the evictions that the devices require. Returns true if any was started.
     bool advance() noexcept { return leave_lost() || leave_shared() || come(); }
@@ -42,7 +43,7 @@ private:
     bool evacuate(ModelEntry& entry, sotto_status status, const char* why) noexcept;
 
     const Registry& registry_;
-    DeviceManager& card_;
+    DeviceManager& devices_;
     DeviceMoves& moves_;
     const IdleModels& idle_;
     RequestEnder& ender_;

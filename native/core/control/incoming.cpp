@@ -74,15 +74,15 @@ SessionNames names_in(std::string_view body) {
 
 void Incoming::read(std::string_view text) {
     if (is_about_sessions(op)) {
-        asked = read_session_request(op, text, &reading.cancelled);
+        session_request = read_session_request(op, text, &reading.cancelled);
     } else {
-        prompted = read_request(op, text, &reading.cancelled);
+        parsed = read_request(op, text, &reading.cancelled);
     }
 }
 
 void Incoming::take_names() {
-    names.all = op == SOTTO_OP_READ_SESSION && asked.id.empty();
-    names.ids = {asked.id, asked.from, prompted.session.id};
+    names.all = op == SOTTO_OP_READ_SESSION && session_request.id.empty();
+    names.ids = {session_request.id, session_request.from, parsed.session.id};
     std::erase(names.ids, "");
     named.store(true, std::memory_order_release);
 }

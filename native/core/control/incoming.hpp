@@ -27,14 +27,14 @@ SessionNames names_in(std::string_view body);
 // A request that is read on a preparing thread, or that
 // waits for earlier requests that may name its session.
 struct Incoming {
-    explicit Incoming(Slot& slot) : slot(&slot), op(slot.asked.op) {}
+    explicit Incoming(Slot& slot) : slot(&slot), op(slot.submission.op) {}
 
     Slot* slot; // null: the request was dropped
     const sotto_op op;
-    PageString body;    // moved from the slot, until taken
-    Prompted prompted;  // out: for a model request
-    SessionAsked asked; // out: for a session request
-    SessionNames names; // valid once `named` is true
+    PageString body;                // moved from the slot, until taken
+    ParsedRequest parsed;           // out: for a model request
+    SessionRequest session_request; // out: for a session request
+    SessionNames names;             // valid once `named` is true
     std::atomic<bool> named{false};
     PreparingTask reading; // done once the body is read
 

@@ -9,8 +9,8 @@ namespace sotto {
 
 std::unique_ptr<Incoming> IncomingRequests::add(Slot& slot) {
     auto request = std::make_unique<Incoming>(slot);
-    if (slot.asked.body.size() <= kLargeBody) {
-        request->read(slot.asked.body);
+    if (slot.submission.body.size() <= kLargeBody) {
+        request->read(slot.submission.body);
         if (requests_.empty()) {
             return request;
         }
@@ -20,7 +20,7 @@ std::unique_ptr<Incoming> IncomingRequests::add(Slot& slot) {
         read_aside(*request);
     }
     requests_.push_back(std::move(request));
-    requests_.back()->body = std::move(slot.asked.body);
+    requests_.back()->body = std::move(slot.submission.body);
     return nullptr;
 }
 

@@ -57,8 +57,8 @@ struct ResumeJob : EnterJob {
 // Runs one step. Each vector has one element per stream of the job.
 struct StepJob {
     std::vector<sotto_step_item> work;
-    std::vector<Heard> heard;      // out
-    std::vector<Failure> failures; // out
+    std::vector<AnswerIncrement> increment; // out
+    std::vector<Failure> failures;          // out
 };
 
 // Gates that a job has reached, and its waits there.

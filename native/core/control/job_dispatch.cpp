@@ -28,7 +28,7 @@ JobDispatch::JobDispatch(
 )
     : settings_(world.settings), clock_(world.clock), registry_(world.registry), recorder_(world.recorder),
       streams_(streams), fail_(std::move(fail)), slices_(world.trace, world.meter),
-      compute_(world.hooks, world.clock, world.frames, world.parking, world.ledger, wake),
+      compute_(world.hooks, world.clock, world.frames, world.kv_states, world.ledger, wake),
       classes_(world.hooks, world.settings, world.frames, world.clock, moves, wake),
       duty_(world.settings, world.frames, world.clock, classes_, compute_, world.recorder),
       runner_(compute_, classes_, world.settings, world.clock),

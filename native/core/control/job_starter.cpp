@@ -68,7 +68,7 @@ void JobStarter::add_step(Job& job, const Slice& slice) {
     for (const auto& share : slice.shares) {
         step.work.push_back(item_of(stream_of(*share.stream), share));
     }
-    step.heard.resize(step.work.size());
+    step.increment.resize(step.work.size());
     step.failures.resize(step.work.size());
     job.what = std::move(step);
 }
@@ -82,7 +82,7 @@ void JobStarter::add_open(Job& job, const Slice& slice) {
     open.body = &reply.body;
     open.index = stream.index;
     open.adapters = &reply.adapters;
-    open.path = &reply.prompted.path;
+    open.path = &reply.parsed.path;
     open.flags = stream_flags(settings_);
     open.state = reply.state.get();
     open.recalls = kept_of(stream);
@@ -131,7 +131,7 @@ void JobStarter::begin(std::unique_ptr<Job> job) noexcept {
 
 KvStateStore::Kept kept_of(const Stream& stream) noexcept {
     const auto& session = stream.reply->turn.session();
-    const bool fits = session != nullptr && session->kept_by == stream.entry.asked.id &&
+    const bool fits = session != nullptr && session->kept_by == stream.entry.submission.id &&
                       session->kept_group == stream.terms.group;
     return fits ? session->kept : nullptr;
 }

@@ -145,7 +145,7 @@ void MemoryManager::spill(std::uint64_t bytes) {
 }
 
 void MemoryManager::tidy() {
-    if (!spiller_.is_busy() && parts_.parking.is_untidy()) {
+    if (!spiller_.is_busy() && parts_.kv_states.is_untidy()) {
         spiller_.begin(parts_.settings.prioritizes_compute() ? ThreadClass::normal : ThreadClass::idle, 0);
     }
 }

@@ -24,7 +24,7 @@ public:
     struct Parts {
         Registry& registry;
         const Ledger& ledger;
-        KvStateStore& parking;
+        KvStateStore& kv_states;
         const Settings& settings;
         const StreamTable& streams;
         const ThreadClassPolicy& classes;
@@ -36,7 +36,7 @@ public:
     };
     // `spilled`: notified when KV cache was spilled to disk.
     MemoryManager(const Parts& parts, const Hooks& hooks, Signal& spilled)
-        : parts_(parts), spiller_(hooks, parts.parking, spilled) {}
+        : parts_(parts), spiller_(hooks, parts.kv_states, spilled) {}
 
     // Admits requests, and frees memory. Returns true if anything was started.
     bool balance();

@@ -9,7 +9,7 @@
 namespace sotto {
 namespace {
 
-bool same_model(const Asked& left, const Asked& right) {
+bool same_model(const Submission& left, const Submission& right) {
     return left.path == right.path && left.backend == right.backend && left.options == right.options;
 }
 
@@ -46,21 +46,21 @@ void learn_slots(ModelEntry& entry) noexcept {
 } // namespace
 
 void ModelManager::load(Slot& slot) {
-    ModelEntry* entry = parts_.registry.find(slot.asked.id);
+    ModelEntry* entry = parts_.registry.find(slot.submission.id);
     const bool given_up = entry != nullptr && entry->loader.cancelled.load();
-    if (entry != nullptr && !given_up && !same_model(entry->asked, slot.asked)) {
+    if (entry != nullptr && !given_up && !same_model(entry->submission, slot.submission)) {
         throw Error(
             SOTTO_ERROR_STATE,
-            "model '" + slot.asked.id +
+            "model '" + slot.submission.id +
                 "' is already loaded with another path, backend or options: unload it first, or choose "
                 "another id"
         );
     }
     if (entry != nullptr && entry->state == ModelEntry::State::ready) {
-        parts_.teller.done(slot, SOTTO_OK, "");
+        parts_.sender.done(slot, SOTTO_OK, "");
         return;
     }
-    parts_.teller.accepted(slot);
+    parts_.sender.accepted(slot);
     if (entry != nullptr && !given_up) {
         entry->requests.waiting.push_back(&slot); // an evicted model is loaded again
         return;
@@ -69,12 +69,12 @@ void ModelManager::load(Slot& slot) {
 }
 
 void ModelManager::plan(Slot& slot) {
-    parts_.teller.accepted(slot);
+    parts_.sender.accepted(slot);
     begin_loading(slot, ModelEntry::State::planning, nullptr);
 }
 
 void ModelManager::begin_loading(Slot& slot, ModelEntry::State state, ModelEntry* given_up) {
-    auto fresh = std::make_unique<ModelEntry>(slot.asked);
+    auto fresh = std::make_unique<ModelEntry>(slot.submission);
     fresh->requests.waiting.push_back(&slot);
     fresh->state = state;
     fresh->requests.used_at = parts_.clock.now();
@@ -88,15 +88,15 @@ void ModelManager::begin_loading(Slot& slot, ModelEntry::State state, ModelEntry
 }
 
 void ModelManager::unload(Slot& slot) {
-    ModelEntry* entry = parts_.registry.find(slot.asked.id);
+    ModelEntry* entry = parts_.registry.find(slot.submission.id);
     if (entry == nullptr) {
-        throw Error(SOTTO_ERROR_NOT_FOUND, "model '" + slot.asked.id + "' is not loaded: check the id");
+        throw Error(SOTTO_ERROR_NOT_FOUND, "model '" + slot.submission.id + "' is not loaded: check the id");
     }
     std::vector<Slot*> waiting = {&slot};
-    parts_.teller.accepted(slot); // nothing throws from here on
+    parts_.sender.accepted(slot); // nothing throws from here on
     waiting.swap(entry->requests.waiting);
     for (Slot* loading : waiting) {
-        parts_.teller.done(
+        parts_.sender.done(
             *loading, SOTTO_ERROR_CANCELLED, "the model was unloaded while it was being loaded"
         );
     }
@@ -108,7 +108,7 @@ void ModelManager::leave(ModelEntry& entry, std::string_view why) noexcept {
     entry.state = ModelEntry::State::leaving;
     entry.loader.cancelled = true;
     for (const auto& held : std::exchange(entry.requests.held, {})) {
-        parts_.teller.done(*held.slot, SOTTO_ERROR_CANCELLED, why);
+        parts_.sender.done(*held.slot, SOTTO_ERROR_CANCELLED, why);
     }
     parts_.adapters.drop_all(entry, SOTTO_ERROR_CANCELLED, why);
     parts_.registry.publish();
@@ -122,7 +122,7 @@ void ModelManager::leave_all(std::string_view why) noexcept {
             continue;
         }
         for (Slot* slot : std::exchange(entry->requests.waiting, {})) {
-            parts_.teller.done(*slot, SOTTO_ERROR_CANCELLED, why);
+            parts_.sender.done(*slot, SOTTO_ERROR_CANCELLED, why);
         }
         leave(*entry, why);
     }
@@ -142,7 +142,7 @@ bool ModelManager::cancel(ModelEntry& entry, Slot& slot) noexcept {
     const bool held =
         std::erase_if(entry.requests.held, [&](const auto& one) { return one.slot == &slot; }) > 0;
     if (held || AdapterChanges::cancel(entry, slot)) {
-        parts_.teller.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
+        parts_.sender.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
         return true;
     }
     if (std::erase(entry.requests.waiting, &slot) == 0) {
@@ -150,7 +150,7 @@ bool ModelManager::cancel(ModelEntry& entry, Slot& slot) noexcept {
     }
     const bool unwanted = entry.requests.waiting.empty() && entry.is_new();
     entry.loader.cancelled = entry.loader.cancelled.load() || unwanted; // set before the host gets the event
-    parts_.teller.done(slot, SOTTO_ERROR_CANCELLED, "loading was cancelled");
+    parts_.sender.done(slot, SOTTO_ERROR_CANCELLED, "loading was cancelled");
     if (unwanted && !entry.loader.owns) { // it waited for memory
         leave(entry, "loading was cancelled");
     }
@@ -240,7 +240,7 @@ void ModelManager::tell_progress(ModelEntry& entry, float progress) noexcept {
     }
     for (Slot* slot : entry.requests.waiting) {
         attempt(
-            [&] { parts_.teller.progress(*slot, progress); }, [](sotto_status, const char*) {}
+            [&] { parts_.sender.progress(*slot, progress); }, [](sotto_status, const char*) {}
         ); // the next event reports it
     }
 }
@@ -264,7 +264,7 @@ void ModelManager::loaded(ModelEntry& entry) noexcept {
     entry.loader.shape.streams = entry.loader.shape.layers = 0; // the next load may use more
     entry.need.may_shrink = false;
     entry.requests.used_at = parts_.clock.now();
-    parts_.recorder.model(entry, entry.asked.id);
+    parts_.recorder.model(entry, entry.submission.id);
     if (is_new && entry.requests.waiting.empty()) {
         leave(entry, "loading was cancelled"); // cancelled too late for the loader
     }
@@ -275,20 +275,20 @@ void ModelManager::loaded(ModelEntry& entry) noexcept {
     parts_.preparer.retry();
     parts_.registry.publish();
     for (Slot* slot : std::exchange(entry.requests.waiting, {})) {
-        parts_.teller.done(*slot, SOTTO_OK, "");
+        parts_.sender.done(*slot, SOTTO_OK, "");
     }
 }
 
 void ModelManager::planned(ModelEntry& entry) noexcept {
-    const auto& asked = entry.asked;
+    const auto& submission = entry.submission;
     const auto ceiling = parts_.ledger.ceiling();
-    const bool alone = asked.budget != 0;
-    const auto budget = alone ? asked.budget : ceiling;
+    const bool alone = submission.budget != 0;
+    const auto budget = alone ? submission.budget : ceiling;
     for (Slot* slot : std::exchange(entry.requests.waiting, {})) {
         std::string plan;
         const auto write = [&] {
             plan = plan_json(
-                asked.id,
+                submission.id,
                 entry.need.plan,
                 budget,
                 alone ? 0 : parts_.ledger.used(),
@@ -298,9 +298,9 @@ void ModelManager::planned(ModelEntry& entry) noexcept {
         Failure failure;
         attempt(write, [&](sotto_status status, const char* why) { failure.set(status, why); });
         if (failure) {
-            parts_.teller.done(*slot, failure.status, failure.why);
+            parts_.sender.done(*slot, failure.status, failure.why);
         } else {
-            parts_.teller.answered(*slot, std::move(plan));
+            parts_.sender.answered(*slot, std::move(plan));
         }
     }
     entry.state = ModelEntry::State::leaving;
@@ -313,10 +313,10 @@ void ModelManager::refuse(ModelEntry& entry, sotto_status status, std::string_vi
         return;
     }
     for (Slot* slot : std::exchange(entry.requests.waiting, {})) {
-        parts_.teller.done(*slot, status, why);
+        parts_.sender.done(*slot, status, why);
     }
     for (const auto& held : std::exchange(entry.requests.held, {})) {
-        parts_.teller.done(*held.slot, status, why);
+        parts_.sender.done(*held.slot, status, why);
     }
     parts_.adapters.drop_all(entry, status, why);
     if (entry.state == ModelEntry::State::loading) {
@@ -332,7 +332,7 @@ void ModelManager::gone(ModelEntry& entry, sotto_status status, std::string_view
     parts_.registry.remove(entry);
     parts_.registry.publish();
     for (Slot* slot : waiting) {
-        parts_.teller.done(*slot, left ? SOTTO_OK : status, left ? "" : why);
+        parts_.sender.done(*slot, left ? SOTTO_OK : status, left ? "" : why);
     }
 }
 

@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "core/control/adapter_changes.hpp"
+#include "core/control/event_sender.hpp"
 #include "core/control/idle_models.hpp"
 #include "core/control/request_ender.hpp"
 #include "core/control/slot_pins.hpp"
 #include "core/control/stream_preparer.hpp"
-#include "core/control/teller.hpp"
 #include "core/memory/ledger.hpp"
 #include "core/model/model_loader.hpp"
 #include "core/model/registry.hpp"
@@ -28,7 +28,7 @@ public:
         const Ledger& ledger;
         const Clock& clock;
         Recorder& recorder;
-        Teller& teller;
+        EventSender& sender;
         RequestEnder& ender;
         SlotPins& pins;
         AdapterChanges& adapters;
@@ -40,11 +40,11 @@ public:
         const Parts& parts,
         const Hooks& hooks,
         const Settings& settings,
-        DeviceManager& card,
+        DeviceManager& devices,
         Ledger& ledger,
         Signal& loaded
     )
-        : parts_(parts), loader_(hooks, settings, card, ledger, loaded) {}
+        : parts_(parts), loader_(hooks, settings, devices, ledger, loaded) {}
 
     // Execute a request. If one throws, no reference to the slot is kept.
     void load(Slot& slot);

@@ -9,18 +9,18 @@ ModelPool::ModelPool(
     ActiveStreams& streams,
     JobDispatch& jobs,
     RequestEnder& ender,
-    Teller& teller,
+    EventSender& sender,
     DeviceMoves& moves,
     Signal& wake,
     Admission::Answer answer
 )
-    : registry_(world.registry), jobs_(jobs.starter()), adapters_(world.registry, teller),
+    : registry_(world.registry), jobs_(jobs.starter()), adapters_(world.registry, sender),
       idle_(world.registry, jobs.runner()), models_(
                                                 {.registry = world.registry,
                                                  .ledger = world.ledger,
                                                  .clock = world.clock,
                                                  .recorder = world.recorder,
-                                                 .teller = teller,
+                                                 .sender = sender,
                                                  .ender = ender,
                                                  .pins = streams.pins(),
                                                  .adapters = adapters_,
@@ -29,11 +29,11 @@ ModelPool::ModelPool(
                                                  .runner = jobs.runner()},
                                                 world.hooks,
                                                 world.settings,
-                                                world.card,
+                                                world.devices,
                                                 world.ledger,
                                                 wake
                                             ),
-      evacuation_(world.registry, world.card, moves, idle_, ender, models_),
+      evacuation_(world.registry, world.devices, moves, idle_, ender, models_),
       resizer_(
           {.registry = world.registry,
            .ledger = world.ledger,
@@ -47,11 +47,11 @@ ModelPool::ModelPool(
            .ender = ender,
            .models = models_}
       ),
-      admission_(world.ledger, idle_, jobs.runner(), evacuation_, teller, std::move(answer)),
+      admission_(world.ledger, idle_, jobs.runner(), evacuation_, sender, std::move(answer)),
       memory_(
           {.registry = world.registry,
            .ledger = world.ledger,
-           .parking = world.parking,
+           .kv_states = world.kv_states,
            .settings = world.settings,
            .streams = streams.table(),
            .classes = jobs.classes(),
@@ -65,12 +65,12 @@ ModelPool::ModelPool(
       ) {}
 
 void ModelPool::submit(Slot& slot) {
-    switch (slot.asked.what) {
-    case Asked::What::load:
+    switch (slot.submission.kind) {
+    case Submission::Kind::load:
         return models_.load(slot);
-    case Asked::What::unload:
+    case Submission::Kind::unload:
         return models_.unload(slot);
-    case Asked::What::plan:
+    case Submission::Kind::plan:
         return models_.plan(slot);
     default:
         return adapters_.add(slot);

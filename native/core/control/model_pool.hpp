@@ -8,13 +8,13 @@
 #include "core/control/admission.hpp"
 #include "core/control/device_evacuation.hpp"
 #include "core/control/device_moves.hpp"
+#include "core/control/event_sender.hpp"
 #include "core/control/idle_models.hpp"
 #include "core/control/job_dispatch.hpp"
 #include "core/control/memory_manager.hpp"
 #include "core/control/model_manager.hpp"
 #include "core/control/model_resizer.hpp"
 #include "core/control/request_ender.hpp"
-#include "core/control/teller.hpp"
 #include "core/control/world.hpp"
 
 namespace sotto {
@@ -30,7 +30,7 @@ public:
         ActiveStreams& streams,
         JobDispatch& jobs,
         RequestEnder& ender,
-        Teller& teller,
+        EventSender& sender,
         DeviceMoves& moves,
         Signal& wake,
         Admission::Answer answer

@@ -79,7 +79,7 @@ void ModelResizer::resized(Job& job, ResizeJob& resize) noexcept {
         stream.kv.parked = std::move(resize.kept[i]);
         parts_.ender.parked(stream);
     }
-    parts_.recorder.model(entry, entry.asked.id);
+    parts_.recorder.model(entry, entry.submission.id);
     parts_.registry.publish();
     if (!job.failure || info.streams > 0) {
         return;

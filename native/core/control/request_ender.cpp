@@ -10,8 +10,8 @@ void RequestEnder::fail(Stream& stream, sotto_status status, std::string_view wh
         return;
     }
     reply->turn.forget();
-    if (reply->prompted.answers == 1) { // no search: thousands may end at once
-        teller_.done(reply->slot, status, why, stream.counts().generated);
+    if (reply->parsed.answers == 1) { // no search: thousands may end at once
+        sender_.done(reply->slot, status, why, stream.counts().generated);
         conclude(stream);
         return;
     }
@@ -22,7 +22,7 @@ void RequestEnder::fail(Stream& stream, sotto_status status, std::string_view wh
             conclude(*other);
         }
     }
-    teller_.done(reply->slot, status, why, tokens);
+    sender_.done(reply->slot, status, why, tokens);
 }
 
 bool RequestEnder::fail_all(const ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
@@ -38,7 +38,7 @@ bool RequestEnder::fail_all(const ModelEntry& entry, sotto_status status, std::s
 
 void RequestEnder::answer(Stream& stream, std::string response) noexcept {
     stream.reply->over = true;
-    teller_.answered(stream.reply->slot, std::move(response));
+    sender_.answered(stream.reply->slot, std::move(response));
     conclude(stream);
 }
 

@@ -4,11 +4,11 @@
 #include <string>
 #include <string_view>
 
+#include "core/control/event_sender.hpp"
 #include "core/control/slot_pins.hpp"
 #include "core/control/step_runner.hpp"
 #include "core/control/stream_preparer.hpp"
 #include "core/control/stream_table.hpp"
-#include "core/control/teller.hpp"
 #include "core/schedule/scheduler.hpp"
 
 namespace sotto {
@@ -22,10 +22,10 @@ public:
         StreamPreparer& preparer,
         SlotPins& pins,
         StepRunner& runner,
-        Teller& teller
+        EventSender& sender
     )
         : streams_(streams), scheduler_(scheduler), preparer_(preparer), pins_(pins), runner_(runner),
-          teller_(teller) {}
+          sender_(sender) {}
 
     // Ends a request with an error, and concludes all streams that answer it.
     void fail(Stream& stream, sotto_status status, std::string_view why) noexcept;
@@ -47,7 +47,7 @@ private:
     StreamPreparer& preparer_;
     SlotPins& pins_;
     StepRunner& runner_;
-    Teller& teller_;
+    EventSender& sender_;
 };
 
 } // namespace sotto

@@ -20,7 +20,7 @@ std::string operations_of(const ModelInfo& model) {
 
 // Throws Error(SOTTO_ERROR_UNSUPPORTED) if the model does not support the
 // operation, or a field of the request that would otherwise be ignored silently.
-void check_can(const Model& loaded, sotto_op op, const Prompted& prompted) {
+void check_can(const Model& loaded, sotto_op op, const ParsedRequest& parsed) {
     const auto& model = loaded.info();
     if (!model.does(op)) {
         throw Error(
@@ -28,7 +28,7 @@ void check_can(const Model& loaded, sotto_op op, const Prompted& prompted) {
             invalid(
                 "op",
                 operation_name(op),
-                "an operation of model '" + prompted.model + "' (" + operations_of(model) +
+                "an operation of model '" + parsed.model + "' (" + operations_of(model) +
                     "); use another model"
             )
         );
@@ -36,19 +36,19 @@ void check_can(const Model& loaded, sotto_op op, const Prompted& prompted) {
     const auto backend = [&](const std::string& field) {
         return field + ": backend '" + loaded.backend().name() + "' ";
     };
-    if (!prompted.form.empty() && !model.can(SOTTO_CAPABILITY_CONSTRAINABLE)) {
+    if (!parsed.form.empty() && !model.can(SOTTO_CAPABILITY_CONSTRAINABLE)) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            backend(prompted.form) +
+            backend(parsed.form) +
                 "does not support structured output; remove the field, or use another model"
         );
     }
-    if (!prompted.path.empty() && model.fingerprint.empty()) {
+    if (!parsed.path.empty() && model.fingerprint.empty()) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED, backend("path") + "does not support saved states; use another model"
         );
     }
-    if (prompted.logprobs && !model.can(SOTTO_CAPABILITY_LOGPROBS)) {
+    if (parsed.logprobs && !model.can(SOTTO_CAPABILITY_LOGPROBS)) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
             backend("logprobs") + "does not support logprobs; remove the field, or use another model"
@@ -63,11 +63,11 @@ RequestIntake::RequestIntake(
     ActiveStreams& streams,
     Admission& admission,
     RequestEnder& ender,
-    Teller& teller,
+    EventSender& sender,
     Signal& wake
 )
     : settings_(world.settings), clock_(world.clock), registry_(world.registry), streams_(streams),
-      admission_(admission), ender_(ender), teller_(teller), warnings_(world.hooks.log),
+      admission_(admission), ender_(ender), sender_(sender), warnings_(world.hooks.log),
       sessions_(
           Sessions::kMost,
           [this](const std::string& model) {
@@ -91,25 +91,26 @@ bool RequestIntake::drop(const Slot& slot) noexcept {
 
 void RequestIntake::cancel_reading(std::string_view why) noexcept {
     while (Slot* slot = incoming_.drop_oldest()) {
-        teller_.done(*slot, SOTTO_ERROR_CANCELLED, why);
+        sender_.done(*slot, SOTTO_ERROR_CANCELLED, why);
     }
 }
 
 void RequestIntake::cancel_files(std::string_view why) noexcept {
     while (Slot* slot = files_.cancel_oldest()) {
-        teller_.done(*slot, SOTTO_ERROR_CANCELLED, why);
+        sender_.done(*slot, SOTTO_ERROR_CANCELLED, why);
     }
 }
 
-// Executes a request that was read. If it throws, no reference to the slot is kept.
+// Executes a request whose body was parsed. If it throws, nothing refers to the request any more, so that
+// the caller can end it with the error.
 void RequestIntake::proceed(Incoming& incoming) {
     Slot& slot = *incoming.slot;
     if (!is_about_sessions(incoming.op)) {
-        return answer(slot, std::move(incoming.prompted));
+        return answer(slot, std::move(incoming.parsed));
     }
-    auto response = sessions_.answer(incoming.op, incoming.asked);
+    auto response = sessions_.answer(incoming.op, incoming.session_request);
     streams_.pins().release_unpinned();
-    teller_.answered(slot, std::move(response));
+    sender_.answered(slot, std::move(response));
 }
 
 bool RequestIntake::take_read() noexcept {
@@ -127,14 +128,14 @@ void RequestIntake::finish_reading(Incoming& incoming) noexcept {
         return;
     }
     Slot& slot = *incoming.slot;
-    slot.asked.body = std::move(incoming.body);
+    slot.submission.body = std::move(incoming.body);
     if (const auto& failure = incoming.reading.failure) {
-        teller_.done(slot, failure.status, failure.why);
+        sender_.done(slot, failure.status, failure.why);
         return;
     }
     attempt(
         [&] { proceed(incoming); },
-        [&](sotto_status status, const char* why) { teller_.done(slot, status, why); }
+        [&](sotto_status status, const char* why) { sender_.done(slot, status, why); }
     );
 }
 
@@ -160,42 +161,41 @@ bool RequestIntake::take_prepared() noexcept {
 
 // Starts answering a parsed request, or holds it if its model
 // lacks memory. If it throws, no reference to the slot is kept.
-void RequestIntake::answer(Slot& slot, Prompted prompted) {
-    warnings_.warn_of(prompted.unknown);
-    ModelEntry* entry = registry_.find(sessions_.model_of(prompted));
+void RequestIntake::answer(Slot& slot, ParsedRequest parsed) {
+    warnings_.warn_of(parsed.unknown);
+    ModelEntry* entry = registry_.find(sessions_.model_of(parsed));
     if (entry != nullptr && admission_.must_hold(*entry)) {
-        admission_.hold(slot, *entry, prompted.on_budget);
+        admission_.hold(slot, *entry, parsed.on_budget);
         return;
     }
-    auto turn = sessions_.begin(slot.asked.op, slot.id.load(), prompted, slot.asked.body);
+    auto turn = sessions_.begin(slot.submission.op, slot.id.load(), parsed, slot.submission.body);
     if (entry == nullptr || entry->state != ModelEntry::State::ready) {
         const char* why = entry == nullptr ? "' is not loaded: load it first with sotto_engine_load_model()"
                                            : "' is still loading: wait for its SOTTO_EVENT_REQUEST_DONE";
-        throw Error(SOTTO_ERROR_NOT_FOUND, "model '" + prompted.model + why);
+        throw Error(SOTTO_ERROR_NOT_FOUND, "model '" + parsed.model + why);
     }
-    check_can(*entry->model, slot.asked.op, prompted);
-    if (slot.asked.op == SOTTO_OP_RESTORE_STATE && slot.asked.state == nullptr) {
-        teller_.accepted(slot);
-        files_.read(slot, prompted.path, max_state_size(entry->model->info())); // then file_done()
+    check_can(*entry->model, slot.submission.op, parsed);
+    if (slot.submission.op == SOTTO_OP_RESTORE_STATE && slot.submission.state == nullptr) {
+        sender_.accepted(slot);
+        files_.read(slot, parsed.path, max_state_size(entry->model->info())); // then file_done()
         return;
     }
-    start(slot, *entry, std::move(prompted), std::move(turn));
+    start(slot, *entry, std::move(parsed), std::move(turn));
 }
 
 // Starts the streams that answer a request. If it throws, no reference to the slot is kept.
-void RequestIntake::start(Slot& slot, ModelEntry& entry, Prompted prompted, Turn turn) {
-    auto adapters = is_at_once(slot.asked.op) ? AdapterSet() : adapters_for(entry, prompted);
+void RequestIntake::start(Slot& slot, ModelEntry& entry, ParsedRequest parsed, Turn turn) {
+    auto adapters = is_at_once(slot.submission.op) ? AdapterSet() : adapters_for(entry, parsed);
     entry.requests.used_at = clock_.now();
-    slot.done->lanes = std::make_unique<RequestEvents>(
-        prompted.answers, slot.target_tps.load(std::memory_order_relaxed), settings_.target_tps
+    slot.done->events = std::make_unique<RequestEvents>(
+        parsed.answers, slot.target_tps.load(std::memory_order_relaxed), settings_.target_tps
     );
-    const auto reply =
-        std::make_shared<Reply>(slot, std::move(prompted), std::move(turn), std::move(adapters));
+    const auto reply = std::make_shared<Reply>(slot, std::move(parsed), std::move(turn), std::move(adapters));
     auto streams = streams_for(reply, entry);
     streams_.preparer().retry();
     streams_.table().reserve(streams.size());
     if (reply->op != SOTTO_OP_RESTORE_STATE) { // it was, before its file was read
-        teller_.accepted(slot);
+        sender_.accepted(slot);
     }
     streams_.add(std::move(streams));
 }
@@ -203,14 +203,14 @@ void RequestIntake::start(Slot& slot, ModelEntry& entry, Prompted prompted, Turn
 std::vector<std::unique_ptr<Stream>>
 RequestIntake::streams_for(const std::shared_ptr<Reply>& reply, ModelEntry& entry) {
     std::vector<std::unique_ptr<Stream>> streams;
-    for (std::uint32_t i = 0; i < reply->prompted.answers; ++i) {
+    for (std::uint32_t i = 0; i < reply->parsed.answers; ++i) {
         streams.push_back(
             std::make_unique<Stream>(reply, i, entry, streams_.table().next_number(), clock_.now())
         );
         auto& stream = *streams.back();
         // Choices of one request start together, so that they
         // run in batches that round alike in every run.
-        const bool alone = reply->prompted.answers == 1 || stream.terms.large;
+        const bool alone = reply->parsed.answers == 1 || stream.terms.large;
         stream.unprepared = alone && entry.model->can_prepare() && reply->op != SOTTO_OP_RESTORE_STATE;
     }
     return streams;
@@ -234,13 +234,13 @@ void RequestIntake::file_done(Slot& slot, StateTask& task) noexcept {
             throw Error(task.failure().status, task.failure().why);
         }
         if (auto* read = dynamic_cast<StateRead*>(&task)) {
-            slot.asked.state = std::make_shared<const PageBuffer>(read->take());
+            slot.submission.state = std::make_shared<const PageBuffer>(read->take());
             add(slot);
         } else {
-            teller_.answered(slot, static_cast<StateWrite&>(task).response());
+            sender_.answered(slot, static_cast<StateWrite&>(task).response());
         }
     };
-    attempt(go_on, [&](sotto_status status, const char* why) { teller_.done(slot, status, why); });
+    attempt(go_on, [&](sotto_status status, const char* why) { sender_.done(slot, status, why); });
 }
 
 } // namespace sotto

@@ -7,11 +7,11 @@
 
 #include "core/control/active_streams.hpp"
 #include "core/control/admission.hpp"
+#include "core/control/event_sender.hpp"
 #include "core/control/field_warnings.hpp"
 #include "core/control/incoming_requests.hpp"
 #include "core/control/request_ender.hpp"
 #include "core/control/state_files.hpp"
-#include "core/control/teller.hpp"
 #include "core/control/world.hpp"
 #include "core/session/sessions.hpp"
 
@@ -26,7 +26,7 @@ public:
         ActiveStreams& streams,
         Admission& admission,
         RequestEnder& ender,
-        Teller& teller,
+        EventSender& sender,
         Signal& wake
     );
 
@@ -52,8 +52,8 @@ public:
 private:
     void proceed(Incoming& incoming);
     void finish_reading(Incoming& incoming) noexcept;
-    void answer(Slot& slot, Prompted prompted);
-    void start(Slot& slot, ModelEntry& entry, Prompted prompted, Turn turn);
+    void answer(Slot& slot, ParsedRequest parsed);
+    void start(Slot& slot, ModelEntry& entry, ParsedRequest parsed, Turn turn);
     std::vector<std::unique_ptr<Stream>> streams_for(const std::shared_ptr<Reply>& reply, ModelEntry& entry);
     void file_done(Slot& slot, StateTask& task) noexcept;
 
@@ -63,7 +63,7 @@ private:
     ActiveStreams& streams_;
     Admission& admission_;
     RequestEnder& ender_;
-    Teller& teller_;
+    EventSender& sender_;
     FieldWarnings warnings_;
     Sessions sessions_;
     IncomingRequests incoming_;

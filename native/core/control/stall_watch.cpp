@@ -58,13 +58,13 @@ void StallWatch::report(const Job* job) noexcept {
     reported_ = now;
     const auto& entry = *awaited(job);
     const auto write = [&] {
-        const auto& backend = entry.loaded.backend.empty() ? entry.asked.backend : entry.loaded.backend;
+        const auto& backend = entry.loaded.backend.empty() ? entry.submission.backend : entry.loaded.backend;
         const char* function = job != nullptr      ? function_of(*job)
                                : entry.loader.owns ? "open() or close()"
                                                    : "prepare()";
         log_.warn(
-            "backend '" + backend + "' has not returned from " + function + " for model '" + entry.asked.id +
-            "' for " + std::to_string((now - since(job)) / kSecond) + " s; " +
+            "backend '" + backend + "' has not returned from " + function + " for model '" +
+            entry.submission.id + "' for " + std::to_string((now - since(job)) / kSecond) + " s; " +
             (ends() ? "sotto_engine_destroy() waits for it" : "the engine's other models wait for it")
         );
     };

@@ -16,8 +16,8 @@ bool StateFetches::must_wait(Stream& stream, const KvStateStore::Kept& state) {
         streams_.push_back(&stream);
     }
     const auto now = clock_.now();
-    if (stream.kv.fetch == nullptr && (parking_.is_in_memory(*state) || may_go_on(stream))) {
-        stream.kv.fetch = parking_.fetch(state);
+    if (stream.kv.fetch == nullptr && (kv_states_.is_in_memory(*state) || may_go_on(stream))) {
+        stream.kv.fetch = kv_states_.fetch(state);
         stream.kv.fetch_until = now + kPatience;
     }
     stream.busy = stream.kv.awaits_fetch =

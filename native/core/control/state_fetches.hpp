@@ -13,7 +13,7 @@ namespace sotto {
 // Control thread only.
 class StateFetches {
 public:
-    StateFetches(KvStateStore& parking, const Clock& clock) : parking_(parking), clock_(clock) {}
+    StateFetches(KvStateStore& kv_states, const Clock& clock) : kv_states_(kv_states), clock_(clock) {}
 
     // Called for a stream that is about to get a slot. `state`: the KV cache to restore,
     // or null. Starts reading a state that is on disk. Returns true if the stream must
@@ -30,7 +30,7 @@ public:
 private:
     bool may_go_on(const Stream& stream) noexcept;
 
-    KvStateStore& parking_;
+    KvStateStore& kv_states_;
     const Clock& clock_;
     std::vector<Stream*> streams_;
 };

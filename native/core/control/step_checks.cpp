@@ -72,7 +72,7 @@ bool goes_on(const Job& job) noexcept {
     }
     for (std::size_t i = 0; i < step->work.size(); ++i) {
         const auto& work = step->work[i];
-        if (step->failures[i] || work.generated == 0 || work.remaining != 0 || step->heard[i].last) {
+        if (step->failures[i] || work.generated == 0 || work.remaining != 0 || step->increment[i].last) {
             return false;
         }
     }

@@ -22,7 +22,7 @@ private:
 
 } // namespace
 
-Heard read_output(const sotto_step_item& work, Model& model, Answer& answer) {
+AnswerIncrement read_output(const sotto_step_item& work, Model& model, Answer& answer) {
     const auto logprobs = view_of(work.logprobs);
     if (!logprobs.empty() && !try_parse_json(logprobs).is_object()) {
         refuse_backend(

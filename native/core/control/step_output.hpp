@@ -8,6 +8,6 @@ namespace sotto {
 
 // Adds an item of a step to the answer of its stream. Returns what is new. Throws
 // Error(SOTTO_ERROR_INFERENCE) if the backend returned invalid JSON.
-Heard read_output(const sotto_step_item& work, Model& model, Answer& answer);
+AnswerIncrement read_output(const sotto_step_item& work, Model& model, Answer& answer);
 
 } // namespace sotto

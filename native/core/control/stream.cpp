@@ -10,11 +10,11 @@ namespace sotto {
 namespace {
 
 StreamTerms terms_of(const Reply& reply, std::uint64_t number) noexcept {
-    const auto& asked = reply.slot.asked;
+    const auto& submission = reply.slot.submission;
     return {
         .number = number,
-        .priority = asked.priority,
-        .deadline = asked.deadline_ns == 0 ? kNever : asked.deadline_ns,
+        .priority = submission.priority,
+        .deadline = submission.deadline_ns == 0 ? kNever : submission.deadline_ns,
         .at_once = is_at_once(reply.op),
         .pinned = reply.turn.session() != nullptr && reply.turn.session()->pinned,
         .large = reply.body.size() > kLargeBody,
@@ -25,17 +25,17 @@ StreamTerms terms_of(const Reply& reply, std::uint64_t number) noexcept {
 
 // Returns null for data, which is not text and is delivered without pacing.
 const Pacer* pacer_of(const Reply& reply, std::uint32_t index) noexcept {
-    return has_data(reply.op) ? nullptr : &reply.lanes.answers[index]->pacer;
+    return has_data(reply.op) ? nullptr : &reply.events.answers[index]->pacer;
 }
 
 } // namespace
 
-Reply::Reply(Slot& slot, Prompted asked, Turn taken, AdapterSet uses)
-    : slot(slot), lanes(*slot.done->lanes), op(slot.asked.op), body(std::move(slot.asked.body)),
-      prompted(std::move(asked)), state(std::move(slot.asked.state)),
-      chunked((slot.asked.flags & SOTTO_REQUEST_CHUNKS) != 0 && !has_data(op)),
-      writer(op, slot.id.load(), prompted.model, std::time(nullptr), prompted.unknown),
-      said(prompted.answers), left(prompted.answers), turn(std::move(taken)), adapters(std::move(uses)) {}
+Reply::Reply(Slot& slot, ParsedRequest request, Turn taken, AdapterSet uses)
+    : slot(slot), events(*slot.done->events), op(slot.submission.op), body(std::move(slot.submission.body)),
+      parsed(std::move(request)), state(std::move(slot.submission.state)),
+      chunked((slot.submission.flags & SOTTO_REQUEST_CHUNKS) != 0 && !has_data(op)),
+      writer(op, slot.id.load(), parsed.model, std::time(nullptr), parsed.unknown), complete(parsed.answers),
+      left(parsed.answers), turn(std::move(taken)), adapters(std::move(uses)) {}
 
 Stream::Stream(
     std::shared_ptr<Reply> shared,
@@ -45,7 +45,7 @@ Stream::Stream(
     std::int64_t now
 )
     : ScheduledStream(entry, terms_of(*shared, number), pacer_of(*shared, index), now),
-      reply(std::move(shared)), index(index), entry(entry), output(reply->prompted, has_data(reply->op)),
+      reply(std::move(shared)), index(index), entry(entry), output(reply->parsed, has_data(reply->op)),
       session(reply->turn.session()) {}
 
 void Stream::opened(const StreamInfo& info, std::int64_t now) {

@@ -18,21 +18,21 @@ namespace sotto {
 
 // State that the choices of one request share. Control thread only.
 struct Reply {
-    Reply(Slot& slot, Prompted asked, Turn taken = {}, AdapterSet uses = {});
+    Reply(Slot& slot, ParsedRequest request, Turn taken = {}, AdapterSet uses = {});
 
-    Slot& slot;           // invalid once `over`
-    RequestEvents& lanes; // invalid once `over`
+    Slot& slot;            // invalid once `over`
+    RequestEvents& events; // invalid once `over`
     const sotto_op op;
     const PageString body;
-    const Prompted prompted;
+    const ParsedRequest parsed;
     const std::shared_ptr<const PageBuffer> state; // state to restore; or null
     const bool chunked;
     Writer writer;
-    std::vector<Said> said; // by choice, once it has ended
-    std::uint32_t left;     // choices that have not ended
-    Counts counts;          // total of the choices that have ended
-    bool over = false;      // its last event was sent, or is about to be
-    Turn turn;              // of a session, if it names one
+    std::vector<CompleteAnswer> complete; // by choice, once it has ended
+    std::uint32_t left;                   // choices that have not ended
+    Counts counts;                        // total of the choices that have ended
+    bool over = false;                    // its last event was sent, or is about to be
+    Turn turn;                            // of a session, if it names one
     const AdapterSet adapters;
 };
 

@@ -31,7 +31,7 @@ private:
 // Owned by the compute thread while a job of the stream runs, otherwise by the control thread.
 struct StreamOutput {
     // `data`: the request is a data operation.
-    StreamOutput(const Prompted& prompted, bool data) : answer(prompted, data) {}
+    StreamOutput(const ParsedRequest& parsed, bool data) : answer(parsed, data) {}
 
     Answer answer;
     Progress progress;

@@ -24,7 +24,7 @@ void StreamResults::closed(const Job& job) noexcept {
             session.kept.reset();
             attempt(
                 [&] {
-                    session.kept_by = job.entry->asked.id;
+                    session.kept_by = job.entry->submission.id;
                     session.kept_group = one.group;
                     session.kept = one.kept;
                 },
@@ -98,13 +98,13 @@ void StreamResults::stepped(const Job& job, const StepJob& step, std::size_t ind
         ender_.fail(stream, failure.status, failure.why);
     } else {
         attempt(
-            [&] { hear(stream, step.work[index], step.heard[index]); },
+            [&] { hear(stream, step.work[index], step.increment[index]); },
             [&](sotto_status status, const char* why) { ender_.fail(stream, status, why); }
         );
     }
 }
 
-void StreamResults::hear(Stream& stream, const sotto_step_item& work, const Heard& heard) {
+void StreamResults::hear(Stream& stream, const sotto_step_item& work, const AnswerIncrement& increment) {
     const bool first = stream.counts().generated == 0 && work.generated != 0;
     stream.stepped(work.remaining, work.generated != 0, clock_.now());
     if (first) {
@@ -112,10 +112,10 @@ void StreamResults::hear(Stream& stream, const sotto_step_item& work, const Hear
     }
     auto& reply = *stream.reply;
     if (reply.op == SOTTO_OP_SAVE_STATE) {
-        if (heard.last) { // frees the slot before the file is written
+        if (increment.last) { // frees the slot before the file is written
             files_.write(
                 reply.slot,
-                reply.prompted.path,
+                reply.parsed.path,
                 std::move(stream.output.saved_state),
                 stream.output.saved_tokens
             );
@@ -124,11 +124,11 @@ void StreamResults::hear(Stream& stream, const sotto_step_item& work, const Hear
         }
         return;
     }
-    teller_.heard(stream, heard);
-    if (heard.last) {
-        reply.turn.remember(stream.output.answer.said()); // if this throws, the request fails
+    sender_.send(stream, increment);
+    if (increment.last) {
+        reply.turn.remember(stream.output.answer.complete()); // if this throws, the request fails
         keep_state(stream);
-        teller_.finished(stream, heard);
+        sender_.finished(stream, increment);
         ender_.conclude(stream);
     }
 }

@@ -4,10 +4,10 @@
 #include <cstdint>
 
 #include "core/control/compute.hpp"
+#include "core/control/event_sender.hpp"
 #include "core/control/request_ender.hpp"
 #include "core/control/state_files.hpp"
 #include "core/control/stream_preparer.hpp"
-#include "core/control/teller.hpp"
 #include "core/session/sessions.hpp"
 #include "core/settings.hpp"
 #include "core/telemetry/meter.hpp"
@@ -23,12 +23,12 @@ public:
         const Clock& clock,
         const Sessions& sessions,
         Meter& meter,
-        Teller& teller,
+        EventSender& sender,
         StateFiles& files,
         StreamPreparer& preparer,
         RequestEnder& ender
     )
-        : settings_(settings), clock_(clock), sessions_(sessions), meter_(meter), teller_(teller),
+        : settings_(settings), clock_(clock), sessions_(sessions), meter_(meter), sender_(sender),
           files_(files), preparer_(preparer), ender_(ender) {}
 
     // Processes the streams that a job closed: their sessions keep the KV cache.
@@ -41,14 +41,14 @@ private:
     void opened(const Job& job, OpenJob& open, Stream& stream) noexcept;
     void resumed(const Job& job, const ResumeJob& resume, Stream& stream) noexcept;
     void stepped(const Job& job, const StepJob& step, std::size_t index) noexcept;
-    void hear(Stream& stream, const sotto_step_item& work, const Heard& heard);
+    void hear(Stream& stream, const sotto_step_item& work, const AnswerIncrement& increment);
     void keep_state(Stream& stream) const noexcept;
 
     const Settings& settings_;
     const Clock& clock_;
     const Sessions& sessions_;
     Meter& meter_;
-    Teller& teller_;
+    EventSender& sender_;
     StateFiles& files_;
     StreamPreparer& preparer_;
     RequestEnder& ender_;

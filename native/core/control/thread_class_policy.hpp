@@ -31,7 +31,8 @@ public:
     bool settle(bool has_idle);
     // Processes the progress of the probe under way.
     void take_probe() noexcept;
-    // Returns when a probe that steps wait for is overdue; kNever: steps wait for none.
+    // Returns when the running probe of the idle class times out, if steps wait
+    // for its result; kNever otherwise, or if compute has priority.
     std::int64_t next_wake() const noexcept;
     // Learns from the duration of a step whether threads of its class get cores.
     void learn(const Job& job) noexcept;

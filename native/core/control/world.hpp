@@ -22,7 +22,7 @@ struct World {
     const Settings& settings;
     const Frames& frames;
     Clock& clock;
-    DeviceManager& card;
+    DeviceManager& devices;
     RequestTable& table;
     EventQueue& queue;
     Registry& registry;
@@ -30,7 +30,7 @@ struct World {
     Meter& meter;
     Recorder& recorder;
     Ledger& ledger;
-    KvStateStore& parking;
+    KvStateStore& kv_states;
 };
 
 } // namespace sotto

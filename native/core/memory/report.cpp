@@ -112,7 +112,7 @@ std::string plan_json(
 }
 
 std::string memory_json(
-    const Ledger& ledger, const KvStateStore& parking, std::string_view models, std::string_view device
+    const Ledger& ledger, const KvStateStore& kv_states, std::string_view models, std::string_view device
 ) {
     const auto now = ledger.snapshot();
     auto uses = Ordered::object();
@@ -126,7 +126,7 @@ std::string memory_json(
             model[name_of(static_cast<Use>(at))] = owner == now.owners.end() ? 0 : owner->second[at];
         }
     }
-    const auto parked = parking.figures();
+    const auto parked = kv_states.figures();
     const auto over = now.ceiling == 0 ? 0 : now.all - std::min(now.all, now.ceiling);
     return to_text(
         Ordered{

@@ -20,7 +20,7 @@ std::string plan_json(
 // `models`: a JSON array of objects, to each of which its memory is added. `device`: the ledger's device.
 std::string memory_json(
     const Ledger& ledger,
-    const KvStateStore& parking,
+    const KvStateStore& kv_states,
     std::string_view models,
     std::string_view device = "cpu"
 );

@@ -99,7 +99,8 @@ struct VulkanNeeds {
     const void* next = nullptr;
     std::string why; // empty: it can be shared
 };
-// Throws as gpu::VulkanCard does.
+// Returns what a Vulkan renderer must create its device with. Throws Error(SOTTO_ERROR_ARGUMENT) for
+// handles that do not belong together, and Error(SOTTO_ERROR_UNSUPPORTED) without Vulkan.
 VulkanNeeds query_vulkan(const sotto_gpu_vulkan& vulkan);
 
 } // namespace sotto

@@ -58,7 +58,7 @@ struct ComputeState {
 
 // One model. Control thread only, unless a comment says otherwise.
 struct ModelEntry : MpscNode, ScheduledModel {
-    explicit ModelEntry(const Asked& how) : asked(how) {}
+    explicit ModelEntry(const Submission& how) : submission(how) {}
 
     enum class State : std::uint8_t {
         loading, // or waiting for memory to load
@@ -69,7 +69,7 @@ struct ModelEntry : MpscNode, ScheduledModel {
         planning // only measured, never loaded
     };
 
-    const Asked asked; // load request
+    const Submission submission; // load request
     State state = State::loading;
     std::unique_ptr<Model> model;        // set once ready; created and freed by the loader
     std::atomic<DeviceNumber> device{0}; // of the model or of its load; written by the loader

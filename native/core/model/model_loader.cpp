@@ -7,10 +7,10 @@
 
 namespace sotto {
 ModelLoader::ModelLoader(
-    const Hooks& hooks, const Settings& settings, DeviceManager& card, Ledger& ledger, Signal& told
+    const Hooks& hooks, const Settings& settings, DeviceManager& devices, Ledger& ledger, Signal& told
 )
     : hooks_(hooks), settings_(settings), told_(told),
-      opener_(hooks, card, ledger, [this](std::unique_ptr<LoaderNote> note) { tell(std::move(note)); }),
+      opener_(hooks, devices, ledger, [this](std::unique_ptr<LoaderNote> note) { tell(std::move(note)); }),
       thread_(start_thread([this] { work(); })) {}
 
 ModelLoader::~ModelLoader() {

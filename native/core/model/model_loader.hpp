@@ -17,7 +17,7 @@ class ModelLoader {
 public:
     // Notifies `told` after each note.
     ModelLoader(
-        const Hooks& hooks, const Settings& settings, DeviceManager& card, Ledger& ledger, Signal& told
+        const Hooks& hooks, const Settings& settings, DeviceManager& devices, Ledger& ledger, Signal& told
     );
     // Cancels loads; completes pending frees.
     ~ModelLoader();

@@ -15,15 +15,15 @@ namespace {
 constexpr std::string_view kHouseId = "sotto/house";
 constexpr std::string_view kHouseFile = "house.gguf";
 
-std::string path_of(const Asked& asked) {
-    if (!asked.path.empty()) {
-        return asked.path;
+std::string path_of(const Submission& submission) {
+    if (!submission.path.empty()) {
+        return submission.path;
     }
-    if (asked.id == kHouseId && !library_folder().empty()) {
+    if (submission.id == kHouseId && !library_folder().empty()) {
         const auto path = (library_folder() / kHouseFile).u8string();
         return {path.begin(), path.end()};
     }
-    return asked.id;
+    return submission.id;
 }
 
 // Returns true if opening a model may succeed on another device after
@@ -34,14 +34,14 @@ bool may_do_elsewhere(sotto_status status) noexcept {
 }
 
 // Returns why a model did not load; adds its id and file if the backend's text has neither.
-std::string named(const Asked& asked, const Failure& failure) {
-    const auto& id = asked.id;
+std::string named(const Submission& submission, const Failure& failure) {
+    const auto& id = submission.id;
     const auto has = [&](const std::string& name) {
         return !name.empty() && failure.why.find(name) != std::string::npos;
     };
     const bool is_of_file = failure.status == SOTTO_ERROR_MODEL || failure.status == SOTTO_ERROR_UNSUPPORTED;
-    const bool is_named = !is_of_file || has(asked.path) || has(id);
-    const auto file = asked.path.empty() ? "" : " (" + asked.path + ")";
+    const bool is_named = !is_of_file || has(submission.path) || has(id);
+    const auto file = submission.path.empty() ? "" : " (" + submission.path + ")";
     return is_named ? failure.why : "model '" + id + "'" + file + ": " + failure.why;
 }
 
@@ -51,18 +51,18 @@ sotto_str str(const std::string& text) noexcept {
 
 } // namespace
 
-ModelOpener::ModelOpener(const Hooks& hooks, DeviceManager& card, Ledger& ledger, Tell tell)
-    : hooks_(hooks), card_(card), ledger_(ledger), tell_(std::move(tell)) {}
+ModelOpener::ModelOpener(const Hooks& hooks, DeviceManager& devices, Ledger& ledger, Tell tell)
+    : hooks_(hooks), devices_(devices), ledger_(ledger), tell_(std::move(tell)) {}
 
 void ModelOpener::open(ModelEntry& entry, LoaderNote& note) {
-    const auto& asked = entry.asked;
-    if (!asked.options.empty()) {
-        parse_object(asked.options, "options");
+    const auto& submission = entry.submission;
+    if (!submission.options.empty()) {
+        parse_object(submission.options, "options");
     }
     const auto shape = entry.loader.shape;
     Failure refused;
     for (;;) {
-        const auto seat = card_.seat(asked.backend, entry.loader.refused_device, entry.device);
+        const auto seat = devices_.seat(submission.backend, entry.loader.refused_device, entry.device);
         Failure failure;
         attempt(
             [&] { open_at(entry, seat, note); },
@@ -72,18 +72,18 @@ void ModelOpener::open(ModelEntry& entry, LoaderNote& note) {
             break;
         }
         if (failure.status == SOTTO_ERROR_DEVICE && seat.number != 0) {
-            card_.lose(seat.number, failure.why);
+            devices_.lose(seat.number, failure.why);
         } else if (seat.shared && may_do_elsewhere(failure.status)) {
             entry.loader.refused_device = seat.number;
             refused = failure;
         } else {
-            throw Error(failure.status, named(asked, failure));
+            throw Error(failure.status, named(submission, failure));
         }
         entry.claims = {};
         entry.loader.shape = shape;
     }
     if (refused) {
-        card_.refused(entry.loader.refused_device, asked.id, refused.why);
+        devices_.refused(entry.loader.refused_device, submission.id, refused.why);
     }
 }
 
@@ -109,7 +109,7 @@ sotto_model_source ModelOpener::source_of(
         .struct_size = sizeof(sotto_model_source),
         .flags = entry.loader.shape.flags,
         .path = str(path),
-        .options = str(entry.asked.options),
+        .options = str(entry.submission.options),
         .device = str(seat.device),
         .files = hooks_.files ? &*hooks_.files : nullptr,
         .progress = on_progress,
@@ -122,12 +122,12 @@ sotto_model_source ModelOpener::source_of(
 }
 
 void ModelOpener::open_at(ModelEntry& entry, const Placement& seat, LoaderNote& note) {
-    const auto& asked = entry.asked;
-    const auto path = path_of(asked);
+    const auto& submission = entry.submission;
+    const auto path = path_of(submission);
     const gpu::CudaScope scope(seat.context.get());
     scope.check();
     Watch watch{this, &entry};
-    const bool plans = asked.what == Asked::What::plan;
+    const bool plans = submission.kind == Submission::Kind::plan;
     const bool limited = ledger_.ceiling() != 0;
     if (plans || limited) {
         // Mapped files would not be charged to the budget
@@ -135,7 +135,7 @@ void ModelOpener::open_at(ModelEntry& entry, const Placement& seat, LoaderNote& 
         const auto free = ledger_.free();
         // Adapters are loaded after the model
         const auto left = free - std::min(free, entry.adapters.bytes());
-        const auto room = plans && asked.budget != 0 ? asked.budget : left;
+        const auto room = plans && submission.budget != 0 ? submission.budget : left;
         note.plan = find_fit(entry, *seat.backend, source_of(entry, path, seat, watch), room);
         if (plans || !note.plan.fits) {
             note.kind = plans ? LoaderNote::Kind::planned : LoaderNote::Kind::lacks;
@@ -167,7 +167,7 @@ void ModelOpener::open_at(ModelEntry& entry, const Placement& seat, LoaderNote& 
         return;
     }
     for (const auto& adapter : entry.adapters.loaded) { // present only if the model was evicted
-        reopen(*adapter, *model, asked.id);
+        reopen(*adapter, *model, submission.id);
     }
     entry.loader.cuda_context = seat.context;
     note.model = std::move(model);
@@ -206,15 +206,15 @@ void ModelOpener::claim(ModelEntry& entry, const ModelInfo& info) {
     if (info.bytes() > has && info.bytes() - has > ledger_.free()) {
         throw Error(
             SOTTO_ERROR_BUDGET,
-            entry.asked.id + " needs " + megabytes(info.bytes()) + "; " + megabytes(ledger_.used() - has) +
-                " of the budget of " + megabytes(ledger_.ceiling()) +
+            entry.submission.id + " needs " + megabytes(info.bytes()) + "; " +
+                megabytes(ledger_.used() - has) + " of the budget of " + megabytes(ledger_.ceiling()) +
                 " are taken. Raise vram_budget, unload a model, or ask for less in options"
         );
     }
     Claims claims = std::move(entry.claims);
     const auto take = [&](Ledger::Claim& part, Use use, std::uint64_t bytes) {
         if (part.bytes() == 0) {
-            part = ledger_.take(use, entry.asked.id, bytes);
+            part = ledger_.take(use, entry.submission.id, bytes);
         } else {
             part.settle(bytes);
         }

@@ -20,7 +20,7 @@ public:
     // Receives notes of kind progress. Must not throw.
     using Tell = std::function<void(std::unique_ptr<LoaderNote>)>;
 
-    ModelOpener(const Hooks& hooks, DeviceManager& card, Ledger& ledger, Tell tell);
+    ModelOpener(const Hooks& hooks, DeviceManager& devices, Ledger& ledger, Tell tell);
 
     // Opens the model of an entry on the preferred device; on the next one if that device
     // cannot hold it. For an entry in state planning, only measures the memory the model would
@@ -57,7 +57,7 @@ private:
     }
 
     const Hooks& hooks_;
-    DeviceManager& card_;
+    DeviceManager& devices_;
     Ledger& ledger_;
     const Tell tell_;
     std::atomic<bool> stopping_{false};

@@ -26,7 +26,7 @@ const char* name_of(ModelEntry::State state) {
 
 Ordered state_of(const ModelEntry& entry) {
     return {
-        {"id", entry.asked.id},
+        {"id", entry.submission.id},
         {"state", name_of(entry.state)},
         {"streams", entry.state == ModelEntry::State::ready ? entry.traits.streams : 0},
         {"max_streams", entry.loaded.max_slots},
@@ -66,9 +66,9 @@ Ordered describe(const ModelEntry& entry) {
     }
     Ordered details = try_parse_ordered(entry.loaded.description);
     return {
-        {"id", entry.asked.id},
+        {"id", entry.submission.id},
         {"object", "model"},
-        {"owned_by", owner_of(entry.asked.id)},
+        {"owned_by", owner_of(entry.submission.id)},
         {"backend", entry.loaded.backend},
         {"context", entry.loaded.context},
         {"streams", entry.loaded.max_slots},
@@ -85,7 +85,7 @@ ModelEntry* Registry::find(std::string_view id) noexcept {
     for (const auto& entry : entries_) {
         const bool gone =
             entry->state == ModelEntry::State::leaving || entry->state == ModelEntry::State::planning;
-        if (!gone && entry->asked.id == id) {
+        if (!gone && entry->submission.id == id) {
             return entry.get();
         }
     }

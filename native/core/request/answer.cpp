@@ -7,10 +7,10 @@
 
 namespace sotto {
 
-Answer::Answer(const Prompted& prompted, bool data)
-    : most_(prompted.max_tokens), has_data_(data), text_(prompted.stops), logprobs_(prompted.logprobs) {
-    if (!prompted.echo.empty()) {
-        add(Delta::Kind::text, prompted.echo);
+Answer::Answer(const ParsedRequest& parsed, bool data)
+    : most_(parsed.max_tokens), has_data_(data), text_(parsed.stops), logprobs_(parsed.logprobs) {
+    if (!parsed.echo.empty()) {
+        add(Delta::Kind::text, parsed.echo);
     }
 }
 
@@ -37,12 +37,12 @@ void Answer::hear(const sotto_step_item& work, AnswerReader& reader) {
     }
     tell(std::move(shown), reader);
     if (const auto bytes = view_of(work.data); has_data_ && !bytes.empty()) {
-        heard_.parts.push_back({std::string(bytes), std::string(view_of(work.data_info))});
+        increment_.parts.push_back({std::string(bytes), std::string(view_of(work.data_info))});
     }
     if (ended()) {
-        heard_.result = has_data_ ? view_of(work.result) : std::string_view();
-        calls_.close(heard_, said_.calls);
-        if (said_.finish == SOTTO_FINISH_STOP && !said_.calls.empty()) {
+        increment_.result = has_data_ ? view_of(work.result) : std::string_view();
+        calls_.close(increment_, complete_.calls);
+        if (complete_.finish == SOTTO_FINISH_STOP && !complete_.calls.empty()) {
             end(SOTTO_FINISH_TOOL_CALLS);
         }
     }
@@ -86,35 +86,35 @@ void Answer::tell_read(const std::string& deltas) {
         }
         if (const auto calls = delta.find("tool_calls"); calls != delta.end()) {
             for (const auto& call : *calls) {
-                calls_.add(call, heard_, said_.calls);
+                calls_.add(call, increment_, complete_.calls);
             }
         }
     }
 }
 
 void Answer::add(Delta::Kind kind, std::string text) {
-    (kind == Delta::Kind::text ? said_.text : said_.reasoning) += text;
-    heard_.deltas.push_back({kind, std::move(text), 0, "", ""});
+    (kind == Delta::Kind::text ? complete_.text : complete_.reasoning) += text;
+    increment_.deltas.push_back({kind, std::move(text), 0, "", ""});
 }
 
 // Moves out the log probabilities of tokens whose text has been shown. At the end: of all tokens before the
 // stop sequence.
 void Answer::release_logprobs() {
     for (auto& one : logprobs_.release(ended() && !text_.stopped() ? SIZE_MAX : shown_bytes_)) {
-        said_.logprobs.push_back(one);
-        heard_.logprobs.push_back(std::move(one));
+        complete_.logprobs.push_back(one);
+        increment_.logprobs.push_back(std::move(one));
     }
 }
 
-Heard Answer::take() {
-    auto heard = std::exchange(heard_, {});
+AnswerIncrement Answer::take() {
+    auto increment = std::exchange(increment_, {});
     // log probabilities are delivered together with the text of their tokens
-    if (heard.deltas.empty() && !ended()) {
-        heard_.logprobs = std::exchange(heard.logprobs, {});
+    if (increment.deltas.empty() && !ended()) {
+        increment_.logprobs = std::exchange(increment.logprobs, {});
     }
-    heard.tokens = tokens_;
-    heard.last = ended();
-    return heard;
+    increment.tokens = tokens_;
+    increment.last = ended();
+    return increment;
 }
 
 } // namespace sotto

@@ -25,7 +25,7 @@ public:
 class Answer {
 public:
     // `data`: the request is a data operation.
-    explicit Answer(const Prompted& prompted, bool data = false);
+    explicit Answer(const ParsedRequest& parsed, bool data = false);
 
     // Called when the stream is open. `stops`: a JSON array of stop sequences of the model; may be empty.
     // `read`: generated text goes through an AnswerReader.
@@ -35,13 +35,13 @@ public:
     void hear(const sotto_step_item& work, AnswerReader& reader);
 
     // Returns what is new since the last call.
-    Heard take();
+    AnswerIncrement take();
 
-    bool ended() const noexcept { return said_.finish != SOTTO_FINISH_NONE; }
-    const Said& said() const noexcept { return said_; }
+    bool ended() const noexcept { return complete_.finish != SOTTO_FINISH_NONE; }
+    const CompleteAnswer& complete() const noexcept { return complete_; }
 
 private:
-    void end(sotto_finish finish) { said_.finish = finish; }
+    void end(sotto_finish finish) { complete_.finish = finish; }
     std::string spoken(const sotto_step_item& work);
     void tell(std::string shown, AnswerReader& reader);
     void tell_read(const std::string& deltas);
@@ -57,8 +57,8 @@ private:
     std::size_t shown_bytes_ = 0;
     HeldLogprobs logprobs_;
     CallBuilder calls_;
-    Said said_;
-    Heard heard_;
+    CompleteAnswer complete_;
+    AnswerIncrement increment_;
 };
 
 } // namespace sotto

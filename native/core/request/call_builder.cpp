@@ -16,12 +16,12 @@ std::string text_at(const Json& object, const char* key) {
     return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-void CallBuilder::add(const Json& call, Heard& heard, std::vector<Call>& whole) {
+void CallBuilder::add(const Json& call, AnswerIncrement& increment, std::vector<Call>& whole) {
     const auto index = call.value("index", std::size_t{0});
     const auto function = call.value("function", Json::object());
     Delta delta{Delta::Kind::call, text_at(function, "arguments"), calls_, text_at(call, "id"), ""};
     if (index >= calls_) {
-        close(heard, whole);
+        close(increment, whole);
         delta.name = text_at(function, "name");
         call_ = Call{delta.id, delta.name, ""};
         ++calls_;
@@ -31,19 +31,19 @@ void CallBuilder::add(const Json& call, Heard& heard, std::vector<Call>& whole) 
         --delta.call;
     }
     call_->arguments += delta.text;
-    heard.deltas.push_back(std::move(delta));
+    increment.deltas.push_back(std::move(delta));
 }
 
-void CallBuilder::close(Heard& heard, std::vector<Call>& whole) {
+void CallBuilder::close(AnswerIncrement& increment, std::vector<Call>& whole) {
     if (!call_) {
         return;
     }
     if (call_->arguments.empty()) { // a tool without arguments
         call_->arguments = "{}";
-        heard.deltas.push_back({Delta::Kind::call, "{}", calls_ - 1, "", ""});
+        increment.deltas.push_back({Delta::Kind::call, "{}", calls_ - 1, "", ""});
     }
     if (is_json_object(call_->arguments)) {
-        heard.calls.push_back(*call_);
+        increment.calls.push_back(*call_);
         whole.push_back(std::move(*call_));
     }
     call_.reset();

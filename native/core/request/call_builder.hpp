@@ -19,12 +19,12 @@ std::string text_at(const Json& object, const char* key);
 class CallBuilder {
 public:
     // Adds a call, or more of its arguments: an element of "tool_calls" as returned by
-    // sotto_stream_parse_fn. Appends new deltas to `heard`; appends the previous call,
+    // sotto_stream_parse_fn. Appends new deltas to `increment`; appends the previous call,
     // if this ends it, to `whole`.
-    void add(const Json& call, Heard& heard, std::vector<Call>& whole);
+    void add(const Json& call, AnswerIncrement& increment, std::vector<Call>& whole);
     // Ends the last call: appends it to `whole` if its arguments are a complete
     // JSON object, otherwise drops it.
-    void close(Heard& heard, std::vector<Call>& whole);
+    void close(AnswerIncrement& increment, std::vector<Call>& whole);
 
 private:
     std::size_t calls_ = 0;    // calls that began, incomplete ones included

@@ -24,8 +24,8 @@ std::int64_t deadline_after(std::int32_t timeout_ms) noexcept {
 
 } // namespace
 
-sotto_request HostRequests::submit(Asked asked) {
-    Slot* slot = table_.add(std::move(asked), clock_.now());
+sotto_request HostRequests::submit(Submission submission) {
+    Slot* slot = table_.add(std::move(submission), clock_.now());
     if (slot == nullptr) {
         throw Error(
             SOTTO_ERROR_BUSY,

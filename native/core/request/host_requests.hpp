@@ -21,7 +21,7 @@ public:
     HostRequests(const Clock& clock, Post post) : clock_(clock), post_(std::move(post)) {}
 
     // Throws Error(SOTTO_ERROR_BUSY) if the maximum number of requests is live.
-    sotto_request submit(Asked asked);
+    sotto_request submit(Submission submission);
     // cancel(), drop() and set_tps() return false if no such request is live. drop() throws
     // Error(SOTTO_ERROR_STATE) if the request is not private.
     bool cancel(sotto_request id) noexcept;

@@ -31,12 +31,12 @@ void PacedQueue::admit(Event* event, MpscQueue<Event>& unwanted) noexcept {
         hold(*event->lane, event);
         return;
     }
-    RequestEvents* lanes = event->of;
-    if (lanes != nullptr && event->kind == SOTTO_EVENT_REQUEST_DONE && event->status < 0) {
-        cut_off(*lanes, unwanted, event->status != SOTTO_ERROR_CANCELLED);
+    RequestEvents* events = event->of;
+    if (events != nullptr && event->kind == SOTTO_EVENT_REQUEST_DONE && event->status < 0) {
+        cut_off(*events, unwanted, event->status != SOTTO_ERROR_CANCELLED);
     }
-    if (lanes != nullptr && lanes->held > 0) {
-        lanes->after.push(event);
+    if (events != nullptr && events->held > 0) {
+        events->after.push(event);
     } else {
         due_.push(event);
     }
@@ -58,20 +58,20 @@ void PacedQueue::hold(ChoiceEvents& lane, Event* event) noexcept {
 
 // Called when a request ends early: delivers its remaining paced events at once if `wanted`, otherwise drops
 // them.
-void PacedQueue::cut_off(RequestEvents& lanes, MpscQueue<Event>& unwanted, bool wanted) noexcept {
+void PacedQueue::cut_off(RequestEvents& events, MpscQueue<Event>& unwanted, bool wanted) noexcept {
     for (ChoiceEvents** at = &lanes_; *at != nullptr;) {
         ChoiceEvents& lane = **at;
-        if (&lane.of != &lanes) {
+        if (&lane.of != &events) {
             at = &lane.next;
             continue;
         }
         *at = std::exchange(lane.next, nullptr);
         while (Event* event = lane.events.pop()) {
-            --lanes.held;
+            --events.held;
             wanted ? due_.push(event) : unwanted.push(event);
         }
     }
-    while (Event* event = lanes.after.pop()) {
+    while (Event* event = events.after.pop()) {
         wanted ? due_.push(event) : unwanted.push(event);
     }
 }

@@ -68,7 +68,7 @@ public:
 
 private:
     void hold(ChoiceEvents& lane, Event* event) noexcept;
-    void cut_off(RequestEvents& lanes, MpscQueue<Event>& unwanted, bool wanted) noexcept;
+    void cut_off(RequestEvents& events, MpscQueue<Event>& unwanted, bool wanted) noexcept;
     void release(std::int64_t now) noexcept;
     void let_go(ChoiceEvents& lane, std::int64_t now) noexcept;
     void note_gap(std::int64_t now) noexcept;

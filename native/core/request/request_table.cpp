@@ -20,7 +20,7 @@ void reset(Slot& slot) noexcept {
         delete event;
     }
     slot.done.reset();
-    slot.asked = {};
+    slot.submission = {};
 }
 
 } // namespace
@@ -37,7 +37,7 @@ RequestTable::~RequestTable() {
     }
 }
 
-Slot* RequestTable::add(Asked asked, std::int64_t now) {
+Slot* RequestTable::add(Submission submission, std::int64_t now) {
     auto done = std::make_unique<Event>();
     struct Count { // reverts the count on early return
         std::atomic<std::uint32_t>& live;
@@ -59,10 +59,10 @@ Slot* RequestTable::add(Asked asked, std::int64_t now) {
         return nullptr;
     }
     count.kept = true;
-    slot->asked = std::move(asked);
+    slot->submission = std::move(submission);
     slot->done = std::move(done);
     slot->submitted_ns = now;
-    slot->target_tps.store(slot->asked.target_tps, std::memory_order_relaxed);
+    slot->target_tps.store(slot->submission.target_tps, std::memory_order_relaxed);
     slot->submit.kind = Note::Kind::submit;
     slot->cancel.kind = Note::Kind::cancel;
     slot->submit.slot = slot->cancel.slot = slot;

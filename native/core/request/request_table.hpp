@@ -19,8 +19,8 @@ struct Slot;
 class Stream;
 
 // A submission of the host, converted to internal types.
-struct Asked {
-    enum class What : std::uint8_t {
+struct Submission {
+    enum class Kind : std::uint8_t {
         answer,
         load,
         unload,
@@ -30,7 +30,7 @@ struct Asked {
         scale_adapter
     };
 
-    What what = What::answer;
+    Kind kind = Kind::answer;
     sotto_op op = 0;
     PageString body; // JSON body of an answer
     std::string id;  // of the model
@@ -70,7 +70,7 @@ struct Slot {
     Stream* stream = nullptr; // the stream that answers the request, or null
     bool has_several = false; // several streams answer the request
 
-    Asked asked;                 // only the control thread reads it after submission
+    Submission submission;       // only the control thread reads it after submission
     std::unique_ptr<Event> done; // allocated in advance, so that a request can end when memory is short
     std::int64_t submitted_ns = 0;
     std::atomic<float> target_tps{0}; // this request's pace; 0: the engine's
@@ -90,7 +90,7 @@ struct Slot {
 };
 
 inline bool is_private(const Slot& slot) noexcept {
-    return (slot.asked.flags & SOTTO_REQUEST_PRIVATE) != 0;
+    return (slot.submission.flags & SOTTO_REQUEST_PRIVATE) != 0;
 }
 
 class RequestTable {
@@ -100,7 +100,7 @@ public:
     ~RequestTable();
 
     // Adds a request under a new id. Returns null if the maximum number of requests is live.
-    Slot* add(Asked asked, std::int64_t now);
+    Slot* add(Submission submission, std::int64_t now);
 
     // Called before a request's last event is delivered: its place in the live count becomes free.
     void ended() noexcept { live_.fetch_sub(1, std::memory_order_seq_cst); }

@@ -89,10 +89,10 @@ void set_system(std::vector<Message>& messages, const std::string& text) {
     }
 }
 
-void check_can_begin(const Session& session, const Prompted& prompted) {
-    const auto& requested = prompted.session;
+void check_can_begin(const Session& session, const ParsedRequest& parsed) {
+    const auto& requested = parsed.session;
     const auto name = named(requested.id);
-    if (prompted.model.empty() && session.talk.model.empty()) {
+    if (parsed.model.empty() && session.talk.model.empty()) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
             "missing model: expected the id of a loaded model, because " + name + " has no model"
@@ -129,14 +129,14 @@ Turn::~Turn() {
     }
 }
 
-void Turn::remember(const Said& said) {
+void Turn::remember(const CompleteAnswer& complete) {
     if (session_ == nullptr) {
         return;
     }
     auto& model = session_->talk.model;
     auto& messages = session_->talk.messages;
     const auto& last = asked_.empty() ? messages.back() : asked_.back();
-    const auto answer = continues_ ? continued(*last, said) : Writer::message(said);
+    const auto answer = continues_ ? continued(*last, complete) : Writer::message(complete);
     auto message = std::make_shared<const std::string>(answer); // copied, to release unused capacity
     if (const auto needed = messages.size() + asked_.size() + 1; needed > messages.capacity()) {
         messages.reserve(std::max(needed, 2 * messages.size()));
@@ -176,7 +176,7 @@ void Turn::forget() noexcept {
     session_.reset();
 }
 
-std::string Sessions::answer(sotto_op op, const SessionAsked& requested) {
+std::string Sessions::answer(sotto_op op, const SessionRequest& requested) {
     if (op == SOTTO_OP_OPEN_SESSION) {
         return open(requested);
     }
@@ -190,7 +190,7 @@ std::string Sessions::answer(sotto_op op, const SessionAsked& requested) {
     return requested.id.empty() ? list() : read(requested.id);
 }
 
-std::string Sessions::open(const SessionAsked& requested) {
+std::string Sessions::open(const SessionRequest& requested) {
     if (open_.contains(requested.id)) {
         throw Error(
             SOTTO_ERROR_STATE, named(requested.id) + " is already open: close it first, or choose another id"
@@ -235,7 +235,7 @@ void Sessions::close(const std::string& id) {
     open_.erase(id);
 }
 
-std::string Sessions::change(const SessionAsked& requested) {
+std::string Sessions::change(const SessionRequest& requested) {
     auto& session = *find(requested.id);
     const bool pinned = requested.pinned.value_or(session.pinned);
     if (pinned && !session.pinned) {
@@ -296,13 +296,13 @@ const std::shared_ptr<Session>& Sessions::find(const std::string& id) const {
     return found->second;
 }
 
-const std::string& Sessions::model_of(const Prompted& prompted) const noexcept {
-    const auto found = open_.find(prompted.session.id);
-    return prompted.model.empty() && found != open_.end() ? found->second->talk.model : prompted.model;
+const std::string& Sessions::model_of(const ParsedRequest& parsed) const noexcept {
+    const auto found = open_.find(parsed.session.id);
+    return parsed.model.empty() && found != open_.end() ? found->second->talk.model : parsed.model;
 }
 
-Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, PageString& body) {
-    auto& requested = prompted.session;
+Turn Sessions::begin(sotto_op op, sotto_request request, ParsedRequest& parsed, PageString& body) {
+    auto& requested = parsed.session;
     if (requested.id.empty()) {
         return {};
     }
@@ -315,12 +315,12 @@ Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, Pag
                 "': wait for its SOTTO_EVENT_REQUEST_DONE, or fork the session"
         );
     }
-    check_can_begin(*session, prompted);
-    if (prompted.model.empty()) {
-        prompted.model = session->talk.model;
+    check_can_begin(*session, parsed);
+    if (parsed.model.empty()) {
+        parsed.model = session->talk.model;
     }
-    if (!prompted.adapters) {
-        prompted.adapters = session->talk.adapters;
+    if (!parsed.adapters) {
+        parsed.adapters = session->talk.adapters;
     }
     PageString whole;
     whole.reserve(length_of(session->talk.messages) + body.size());
@@ -336,7 +336,7 @@ Turn Sessions::begin(sotto_op op, sotto_request request, Prompted& prompted, Pag
     whole += requested.rest == "{}" ? "]" : "],";
     whole.append(requested.rest, 1); // skips the opening brace
     body = std::move(whole);
-    return chat ? Turn(session, request, prompted.model, std::move(requested)) : Turn();
+    return chat ? Turn(session, request, parsed.model, std::move(requested)) : Turn();
 }
 
 } // namespace sotto

@@ -47,7 +47,7 @@ public:
 
     // Stores the completed answer in the session and frees the session for the next turn. If it throws,
     // nothing has changed.
-    void remember(const Said& said);
+    void remember(const CompleteAnswer& complete);
     const std::shared_ptr<Session>& session() const noexcept { return session_; }
     // Called if the answer failed or could not be delivered: restores the session to its state before the
     // turn and frees it.
@@ -79,22 +79,22 @@ public:
         : most_(most), places_(std::move(places)) {}
 
     // Executes a session request. Returns its response. If it throws, nothing has changed.
-    std::string answer(sotto_op op, const SessionAsked& asked);
+    std::string answer(sotto_op op, const SessionRequest& request);
     std::string answer(sotto_op op, std::string_view body) {
         return answer(op, read_session_request(op, body));
     }
 
-    // Starts a request. If it belongs to a session, sets the session's model in `prompted` unless the request
+    // Starts a request. If it belongs to a session, sets the session's model in `parsed` unless the request
     // names one, and replaces `body` by what the backend receives: all messages of the session.
-    Turn begin(sotto_op op, sotto_request request, Prompted& prompted, PageString& body);
+    Turn begin(sotto_op op, sotto_request request, ParsedRequest& parsed, PageString& body);
     // The model that will answer: the request's, otherwise the session's, if that session exists.
-    const std::string& model_of(const Prompted& prompted) const noexcept;
+    const std::string& model_of(const ParsedRequest& parsed) const noexcept;
     std::size_t count() const noexcept { return open_.size(); }
 
 private:
-    std::string open(const SessionAsked& asked);
+    std::string open(const SessionRequest& request);
     void close(const std::string& id);
-    std::string change(const SessionAsked& asked);
+    std::string change(const SessionRequest& request);
     void check_can_pin(const std::string& id, const std::string& model) const;
     std::string read(const std::string& id) const;
     std::string list() const;

@@ -28,18 +28,18 @@ public:
     // it. May be destroyed on any thread.
     class State {
     public:
-        State(KvStateStore& parking, std::shared_ptr<KvStateEntry> entry) noexcept
-            : parking_(parking), entry_(std::move(entry)) {}
-        ~State() { parking_.let_go(*entry_); }
+        State(KvStateStore& kv_states, std::shared_ptr<KvStateEntry> entry) noexcept
+            : kv_states_(kv_states), entry_(std::move(entry)) {}
+        ~State() { kv_states_.let_go(*entry_); }
         State(const State&) = delete;
         State& operator=(const State&) = delete;
 
         // Pinned states are spilled last.
-        void pin(bool pinned) noexcept { parking_.pin(*entry_, pinned); }
+        void pin(bool pinned) noexcept { kv_states_.pin(*entry_, pinned); }
 
     private:
         friend class KvStateStore;
-        KvStateStore& parking_;
+        KvStateStore& kv_states_;
         const std::shared_ptr<KvStateEntry> entry_;
     };
     using Kept = std::shared_ptr<State>;

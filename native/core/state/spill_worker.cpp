@@ -7,7 +7,7 @@
 namespace sotto {
 
 SpillWorker::~SpillWorker() {
-    parking_.stop_tidying();
+    kv_states_.stop_tidying();
     if (thread_.joinable()) {
         thread_.join();
     }
@@ -37,7 +37,7 @@ void SpillWorker::work(ThreadClass thread_class, std::uint64_t room) noexcept {
     // Only logs a failure: the next run tries again
     const auto failed = [&](sotto_status, const char* why) { hooks_.log.debug(why); };
     if (room > 0) {
-        attempt([&] { parking_.spill(room); }, failed);
+        attempt([&] { kv_states_.spill(room); }, failed);
         makes_room_.store(false, std::memory_order_release);
         told_.notify();
     }
@@ -45,7 +45,7 @@ void SpillWorker::work(ThreadClass thread_class, std::uint64_t room) noexcept {
         hooks_.outlives->has_yielding_threads = true;
         set_thread_class(thread_class);
     }
-    attempt([&] { parking_.tidy(); }, failed);
+    attempt([&] { kv_states_.tidy(); }, failed);
     busy_.store(false, std::memory_order_release);
     told_.notify();
 }

@@ -16,8 +16,8 @@ namespace sotto {
 class SpillWorker {
 public:
     // Notifies `told` when a run ends, and when memory was freed for the budget.
-    SpillWorker(const Hooks& hooks, KvStateStore& parking, Signal& told)
-        : hooks_(hooks), parking_(parking), told_(told) {}
+    SpillWorker(const Hooks& hooks, KvStateStore& kv_states, Signal& told)
+        : hooks_(hooks), kv_states_(kv_states), told_(told) {}
     // Waits until at most one state is packed or written.
     ~SpillWorker();
 
@@ -31,7 +31,7 @@ private:
     void work(ThreadClass thread_class, std::uint64_t room) noexcept;
 
     const Hooks& hooks_;
-    KvStateStore& parking_;
+    KvStateStore& kv_states_;
     Signal& told_;
     std::atomic<bool> busy_{false};
     std::atomic<bool> makes_room_{false};

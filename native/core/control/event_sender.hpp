@@ -13,18 +13,18 @@
 namespace sotto {
 
 // Each event goes to the engine's queue, or to the queue of a private request. Control thread only.
-class Teller {
+class EventSender {
 public:
-    Teller(RequestTable& table, EventQueue& queue, Meter& meter, const Clock& clock)
+    EventSender(RequestTable& table, EventQueue& queue, Meter& meter, const Clock& clock)
         : table_(table), queue_(queue), meter_(meter), clock_(clock) {}
 
     void accepted(Slot& slot);
     void progress(Slot& slot, float progress);
     // Sends the new parts of a stream's answer.
-    void heard(Stream& stream, const Heard& heard);
+    void send(Stream& stream, const AnswerIncrement& increment);
     // Sends the finish reason of a stream whose answer is complete and, after the last choice
-    // of a request, the usage and the final event. `heard`: the last parts, already sent.
-    void finished(Stream& stream, const Heard& heard);
+    // of a request, the usage and the final event. `increment`: the last parts, already sent.
+    void finished(Stream& stream, const AnswerIncrement& increment);
     // Ends a request that took no step, with its response.
     void answered(Slot& slot, std::string response) noexcept;
     // Sends the last event of a request that has no answer, or that failed

@@ -1,4 +1,4 @@
-#include "core/control/teller.hpp"
+#include "core/control/event_sender.hpp"
 
 #include <new>
 #include <utility>
@@ -28,28 +28,28 @@ void add(Counts& all, const Counts& one) {
 
 } // namespace
 
-std::unique_ptr<Event> Teller::make(Slot& slot, sotto_event_kind kind) const {
+std::unique_ptr<Event> EventSender::make(Slot& slot, sotto_event_kind kind) const {
     auto event = std::make_unique<Event>();
     event->kind = kind;
     event->request = slot.id.load(std::memory_order_relaxed);
-    event->user = slot.asked.user;
-    event->of = slot.done->lanes.get();
+    event->user = slot.submission.user;
+    event->of = slot.done->events.get();
     return event;
 }
 
 // Creates an event of a stream, which is held back until it is due if the stream is paced.
-std::unique_ptr<Event> Teller::make(Stream& stream, sotto_event_kind kind, std::uint32_t tokens) const {
+std::unique_ptr<Event> EventSender::make(Stream& stream, sotto_event_kind kind, std::uint32_t tokens) const {
     auto event = make(stream.reply->slot, kind);
     event->tokens = tokens;
     event->index = stream.index;
     const auto& reply = *stream.reply;
-    event->lane = has_data(reply.op) ? nullptr : reply.lanes.answers[stream.index].get();
+    event->lane = has_data(reply.op) ? nullptr : reply.events.answers[stream.index].get();
     event->made_ns = clock_.now();
     stream.told = tokens;
     return event;
 }
 
-void Teller::tell(Slot& slot, std::unique_ptr<Event> event) noexcept {
+void EventSender::tell(Slot& slot, std::unique_ptr<Event> event) noexcept {
     if (!is_private(slot)) {
         queue_.push(std::move(event));
         return;
@@ -58,40 +58,40 @@ void Teller::tell(Slot& slot, std::unique_ptr<Event> event) noexcept {
     slot.arrived.notify();
 }
 
-void Teller::end(Slot& slot, sotto_status status) noexcept {
+void EventSender::end(Slot& slot, sotto_status status) noexcept {
     auto& last = *slot.done;
     last.kind = SOTTO_EVENT_REQUEST_DONE;
     last.request = slot.id.load(std::memory_order_relaxed);
-    last.user = slot.asked.user;
+    last.user = slot.submission.user;
     last.status = status;
-    last.of = last.lanes.get();
+    last.of = last.events.get();
     slot.ended = true;
     meter_.ended(status);
     table_.ended(); // before the host can see the event and submit again
     tell(slot, std::move(slot.done));
-    slot.asked.body.clear();
-    slot.asked.body.shrink_to_fit(); // freed here, not by the host thread that takes the last event
+    slot.submission.body.clear();
+    slot.submission.body.shrink_to_fit(); // freed here, not by the host thread that takes the last event
     table_.release(slot);
 }
 
-void Teller::accepted(Slot& slot) {
+void EventSender::accepted(Slot& slot) {
     tell(slot, make(slot, SOTTO_EVENT_ACCEPTED));
 }
 
-void Teller::progress(Slot& slot, float progress) {
+void EventSender::progress(Slot& slot, float progress) {
     auto event = make(slot, SOTTO_EVENT_PROGRESS);
     event->progress = progress;
     tell(slot, std::move(event));
 }
 
-void Teller::heard(Stream& stream, const Heard& heard) {
+void EventSender::send(Stream& stream, const AnswerIncrement& increment) {
     auto& reply = *stream.reply;
-    auto logprobs = heard.logprobs;
-    for (const auto& delta : heard.deltas) {
+    auto logprobs = increment.logprobs;
+    for (const auto& delta : increment.deltas) {
         if (!reply.chunked && delta.kind == Delta::Kind::call) {
             continue; // sent once it is complete
         }
-        auto event = make(stream, kind_of(delta.kind), heard.tokens);
+        auto event = make(stream, kind_of(delta.kind), increment.tokens);
         event->text = delta.text;
         if (reply.chunked) {
             event->json = reply.writer.chunk(stream.index, delta, logprobs);
@@ -99,15 +99,15 @@ void Teller::heard(Stream& stream, const Heard& heard) {
         tell(reply.slot, std::move(event));
         logprobs.clear(); // sent with the first delta
     }
-    for (const auto& part : heard.parts) {
-        auto event = make(stream, SOTTO_EVENT_DATA, heard.tokens);
+    for (const auto& part : increment.parts) {
+        auto event = make(stream, SOTTO_EVENT_DATA, increment.tokens);
         event->data = part.bytes;
         event->json = part.info;
         tell(reply.slot, std::move(event));
     }
-    for (const auto& call : heard.calls) {
+    for (const auto& call : increment.calls) {
         if (!reply.chunked) {
-            auto event = make(stream, SOTTO_EVENT_TOOL_CALL, heard.tokens);
+            auto event = make(stream, SOTTO_EVENT_TOOL_CALL, increment.tokens);
             event->text = call.name;
             event->json = Writer::call(call);
             tell(reply.slot, std::move(event));
@@ -115,26 +115,26 @@ void Teller::heard(Stream& stream, const Heard& heard) {
     }
 }
 
-void Teller::finished(Stream& stream, const Heard& heard) {
+void EventSender::finished(Stream& stream, const AnswerIncrement& increment) {
     auto& reply = *stream.reply;
     auto& slot = reply.slot;
-    const auto& said = stream.output.answer.said();
+    const auto& complete = stream.output.answer.complete();
     const bool over = reply.left == 1;
     auto counts = reply.counts;
     add(counts, stream.counts());
-    auto finish = make(stream, SOTTO_EVENT_CHOICE_DONE, heard.tokens);
-    finish->finish = said.finish;
+    auto finish = make(stream, SOTTO_EVENT_CHOICE_DONE, increment.tokens);
+    finish->finish = complete.finish;
     std::unique_ptr<Event> usage;
     std::string response;
     if (has_data(reply.op)) {
-        response = heard.result;
+        response = increment.result;
     } else if (!reply.chunked) {
-        reply.said[stream.index] = said;
-        response = over ? reply.writer.response(reply.said, counts) : "";
+        reply.complete[stream.index] = complete;
+        response = over ? reply.writer.response(reply.complete, counts) : "";
     } else {
-        const auto untold = heard.deltas.empty() ? heard.logprobs : std::vector<std::string>();
-        finish->json = reply.writer.last_chunk(stream.index, said.finish, untold, stream.counts());
-        if (over && reply.prompted.include_usage) {
+        const auto untold = increment.deltas.empty() ? increment.logprobs : std::vector<std::string>();
+        finish->json = reply.writer.last_chunk(stream.index, complete.finish, untold, stream.counts());
+        if (over && reply.parsed.include_usage) {
             usage = make(slot, SOTTO_EVENT_USAGE);
             usage->tokens = counts.generated;
             usage->json = reply.writer.usage_chunk(counts);
@@ -155,12 +155,12 @@ void Teller::finished(Stream& stream, const Heard& heard) {
     end(slot, SOTTO_OK);
 }
 
-void Teller::answered(Slot& slot, std::string response) noexcept {
+void EventSender::answered(Slot& slot, std::string response) noexcept {
     slot.done->json = std::move(response);
     end(slot, SOTTO_OK);
 }
 
-void Teller::done(Slot& slot, sotto_status status, std::string_view why, std::uint32_t tokens) noexcept {
+void EventSender::done(Slot& slot, sotto_status status, std::string_view why, std::uint32_t tokens) noexcept {
     slot.done->tokens = tokens;
     try {
         slot.done->error = why;
