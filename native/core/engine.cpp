@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "core/memory/report.hpp"
 #include "platform/cpu.hpp"
 #include "platform/thread.hpp"
 #include "text/ordered_json.hpp"
@@ -40,17 +39,13 @@ Json described(const EngineOptions& options) {
 } // namespace
 
 Engine::Engine(EngineOptions options)
-    : device_{std::move(options.device), std::move(options.device_reason)}, hooks_(std::move(options.hooks)),
-      clock_(options.clock), settings_(options),
-      telemetry_{.trace = Trace(options.trace), .meter = {}, .recorder = Recorder(hooks_)},
-      requests_(*clock_, [this](Note& note) { control_->post(note); }),
-      memory_(hooks_, device_.name, std::move(options.kv_spill_dir), options.kv_spill_memory),
-      modules_(std::move(options.module_dir), hooks_.log),
-      devices_(modules_, device_.name, std::move(options.cuda_driver), hooks_.log) {
+    : hooks_(std::move(options.hooks)), clock_(options.clock), settings_(options),
+      telemetry_(options.trace, hooks_), requests_(*clock_, [this](Note& note) { control_->post(note); }),
+      memory_(options, hooks_), devices_(options, hooks_.log) {
     if (!options.record.empty()) {
         telemetry_.recorder.open(options.record, described(options));
     }
-    memory_.ledger.set_ceiling(options.vram_budget);
+    memory_.ledger().set_ceiling(options.vram_budget);
     if (options.max_requests != 0) {
         requests_.table().set_most(options.max_requests);
     }
@@ -67,33 +62,33 @@ void Engine::start_control() {
             .settings = settings_,
             .frames = frames_,
             .clock = *clock_,
-            .devices = devices_,
+            .devices = devices_.manager,
             .table = requests_.table(),
             .queue = requests_.events(),
-            .registry = memory_.registry,
+            .registry = registry_,
             .trace = telemetry_.trace,
             .meter = telemetry_.meter,
             .recorder = telemetry_.recorder,
-            .ledger = memory_.ledger,
-            .kv_states = memory_.kv_states,
+            .ledger = memory_.ledger(),
+            .kv_states = memory_.kv_states(),
         }
     );
 }
 
 sotto_gpu_sharing Engine::attach_gpu(const gpu::Renderer& renderer) {
     const std::lock_guard lock(changing_device_);
-    const auto rung = devices_.attach(renderer);
+    const auto rung = devices_.manager.attach(renderer);
     control_->use_device();
     return rung;
 }
 
 bool Engine::detach_gpu() {
     const std::lock_guard lock(changing_device_);
-    if (!devices_.begin_to_leave()) {
+    if (!devices_.manager.begin_to_leave()) {
         return false;
     }
     control_->leave_device();
-    devices_.leave();
+    devices_.manager.leave();
     return true;
 }
 
@@ -102,7 +97,7 @@ void Engine::set_mode(sotto_mode mode) noexcept {
 }
 
 void Engine::set_vram_budget(std::uint64_t bytes) noexcept {
-    memory_.ledger.set_ceiling(bytes);
+    memory_.ledger().set_ceiling(bytes);
     control_->wake();
 }
 
@@ -128,13 +123,7 @@ sotto_stats Engine::stats() noexcept {
     auto stats = telemetry_.meter.read(frames_, clock_->now());
     stats.mode = settings_.mode.load();
     stats.live = requests_.table().live();
-    stats.bytes_in_use = memory_.ledger.used();
-    stats.vram_budget = memory_.ledger.ceiling();
-    stats.bytes_peak = memory_.ledger.peak();
-    stats.bytes_weights = memory_.ledger.used(Use::weights);
-    stats.bytes_kv = memory_.ledger.used(Use::kv);
-    stats.bytes_compute = memory_.ledger.used(Use::compute);
-    stats.bytes_parked = memory_.ledger.used(Use::spilled_kv) + memory_.host_ledger.used(Use::spilled_kv);
+    memory_.add_to(stats);
     return stats;
 }
 
@@ -144,13 +133,13 @@ void Engine::close() noexcept {
 }
 
 std::string Engine::memory() const {
-    return memory_json(memory_.ledger, memory_.kv_states, memory_.registry.states(), device_.name);
+    return memory_.report(registry_.states());
 }
 
 std::string Engine::describe() {
     std::vector<const Backend*> backends;
     std::vector<Modules::PassedOver> passed_over;
-    modules_.list(backends, passed_over);
+    devices_.modules.list(backends, passed_over);
     auto known = Ordered::array();
     for (const Backend* backend : backends) {
         auto details = try_parse_ordered(backend->description());
@@ -169,18 +158,18 @@ std::string Engine::describe() {
         passed.push_back({{"path", one.path}, {"reason", one.why}});
     }
     const auto frames = frames_.report();
-    const auto lost = devices_.lost();
+    const auto lost = devices_.manager.lost();
     const Ordered all = {
         {"version", SOTTO_VERSION},
-        {"device", device_.name},
-        {"device_reason", device_.reason.empty() ? Ordered() : Ordered(device_.reason)},
-        {"gpu", devices_.describe()},
+        {"device", devices_.name},
+        {"device_reason", devices_.reason.empty() ? Ordered() : Ordered(devices_.reason)},
+        {"gpu", devices_.manager.describe()},
         {"device_lost", lost.empty() ? Ordered() : Ordered(lost)},
         {"cpu", {{"x86_64_level", x86_64_level()}, {"cores", usable_cores()}}},
         {"mode", mode_name(settings_.mode)},
         {"target_tps", settings_.target_tps.load()},
-        {"vram_budget", memory_.ledger.ceiling()},
-        {"bytes_in_use", memory_.ledger.used()},
+        {"vram_budget", memory_.ledger().ceiling()},
+        {"bytes_in_use", memory_.ledger().used()},
         {"backends", known},
         {"modules_passed_over", passed},
         {"frames",

@@ -10,20 +10,14 @@
 
 #include "core/control/control.hpp"
 #include "core/engine_memory.hpp"
-#include "core/model/device_manager.hpp"
+#include "core/model/devices.hpp"
+#include "core/model/registry.hpp"
 #include "core/request/host_requests.hpp"
 #include "core/schedule/frame.hpp"
 #include "core/settings.hpp"
 #include "core/telemetry/telemetry.hpp"
-#include "module/modules.hpp"
 
 namespace sotto {
-
-// Where an engine computes.
-struct DeviceChoice {
-    std::string name;
-    std::string reason; // why "auto" chose it; empty if the host named it
-};
 
 class Engine {
 public:
@@ -41,7 +35,7 @@ public:
     bool set_request_tps(sotto_request id, float tps) noexcept;
     // Never blocks.
     sotto_stats stats() noexcept;
-    void add_backend(const sotto_backend& table) { modules_.add(table); }
+    void add_backend(const sotto_backend& table) { devices_.modules.add(table); }
     // See sotto_engine_attach_gpu() and sotto_engine_detach_gpu(); the two may wait for each other.
     sotto_gpu_sharing attach_gpu(const gpu::Renderer& renderer);
     bool detach_gpu();
@@ -50,7 +44,7 @@ public:
     const Clock& clock() const noexcept { return *clock_; }
 
     std::string describe();
-    std::string list_models() const { return memory_.registry.list(); }
+    std::string list_models() const { return registry_.list(); }
     // See sotto_engine_memory().
     std::string memory() const;
 
@@ -62,16 +56,15 @@ private:
     void retuned() noexcept;
     void start_control();
 
-    const DeviceChoice device_;
     const Hooks hooks_;
     Clock* const clock_;
     Settings settings_;
     Frames frames_;
     Telemetry telemetry_;
     HostRequests requests_;
+    Registry registry_;
     EngineMemory memory_;
-    Modules modules_;
-    DeviceManager devices_;
+    Devices devices_;
     std::mutex changing_device_;     // held during attach_gpu() and detach_gpu()
     std::optional<Control> control_; // set at the end of the constructor
 };

@@ -32,7 +32,7 @@ bool wait_for(Ending& ending, std::int64_t most) noexcept {
 // Returns true if the engine uses nothing that the host or its caller owns once hooks are disabled:
 // no host backend, shared GPU, custom clock or recording.
 bool Engine::may_be_left() const noexcept {
-    return clock_ == &system_clock() && !modules_.has_hosts() && devices_.shared() == 0 &&
+    return clock_ == &system_clock() && !devices_.modules.has_hosts() && devices_.manager.shared() == 0 &&
            !telemetry_.recorder.is_on();
 }
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/memory/report.hpp"
+
 namespace sotto {
 namespace {
 
@@ -32,10 +34,24 @@ Ledger::Told told_of(const Hooks& hooks, std::string device) {
 
 } // namespace
 
-EngineMemory::EngineMemory(
-    const Hooks& hooks, const std::string& device, std::string kv_spill_dir, std::uint64_t kv_spill_memory
-)
-    : ledger(told_of(hooks, device)), host_ledger(told_of(hooks, kHost)),
-      kv_states(device == kHost ? ledger : host_ledger, std::move(kv_spill_dir), kv_spill_memory, hooks) {}
+EngineMemory::EngineMemory(const EngineOptions& options, const Hooks& hooks)
+    : device_(options.device), ledger_(told_of(hooks, device_)), host_ledger_(told_of(hooks, kHost)),
+      kv_states_(
+          device_ == kHost ? ledger_ : host_ledger_, options.kv_spill_dir, options.kv_spill_memory, hooks
+      ) {}
+
+void EngineMemory::add_to(sotto_stats& stats) const noexcept {
+    stats.bytes_in_use = ledger_.used();
+    stats.vram_budget = ledger_.ceiling();
+    stats.bytes_peak = ledger_.peak();
+    stats.bytes_weights = ledger_.used(Use::weights);
+    stats.bytes_kv = ledger_.used(Use::kv);
+    stats.bytes_compute = ledger_.used(Use::compute);
+    stats.bytes_parked = ledger_.used(Use::spilled_kv) + host_ledger_.used(Use::spilled_kv);
+}
+
+std::string EngineMemory::report(std::string_view models) const {
+    return memory_json(ledger_, kv_states_, models, device_);
+}
 
 } // namespace sotto

@@ -1,26 +1,38 @@
-// The models of an engine, and the memory that they and their KV caches take.
+// The memory that an engine counts: its budget, and the KV caches of streams without a slot.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+
+#include <sotto/stats.h>
 
 #include "core/memory/ledger.hpp"
-#include "core/model/registry.hpp"
 #include "core/settings.hpp"
 #include "core/state/kv_state_store.hpp"
 
 namespace sotto {
 
-struct EngineMemory {
-    // `device`: whose memory the budget limits. `hooks` outlive it.
-    EngineMemory(
-        const Hooks& hooks, const std::string& device, std::string kv_spill_dir, std::uint64_t kv_spill_memory
-    );
+// Any thread may call any function.
+class EngineMemory {
+public:
+    // `hooks`: told of changes; must outlive the object.
+    EngineMemory(const EngineOptions& options, const Hooks& hooks);
 
-    Registry registry;
-    Ledger ledger;
-    Ledger host_ledger; // host memory, if `ledger` counts the memory of a device; without a ceiling
-    KvStateStore kv_states;
+    // Writes the memory in use and the budget to `stats`.
+    void add_to(sotto_stats& stats) const noexcept;
+    // See sotto_engine_memory(). `models`: see memory_json().
+    std::string report(std::string_view models) const;
+
+    Ledger& ledger() noexcept { return ledger_; }
+    KvStateStore& kv_states() noexcept { return kv_states_; }
+
+private:
+    const std::string device_;
+    Ledger ledger_;
+    // Host memory, where ledger_ counts the memory of a device. Without a ceiling.
+    Ledger host_ledger_;
+    KvStateStore kv_states_;
 };
 
 } // namespace sotto

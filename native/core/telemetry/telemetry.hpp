@@ -1,6 +1,9 @@
-// What an engine measures and records of its work.
+// What an engine records about itself.
 #pragma once
 
+#include <cstdint>
+
+#include "core/settings.hpp"
 #include "core/telemetry/meter.hpp"
 #include "core/telemetry/recorder.hpp"
 #include "core/telemetry/trace.hpp"
@@ -8,6 +11,9 @@
 namespace sotto {
 
 struct Telemetry {
+    // `slices`: capacity of the trace.
+    Telemetry(std::uint32_t slices, const Hooks& hooks) : trace(slices), recorder(hooks) {}
+
     Trace trace;
     Meter meter;
     Recorder recorder;
