@@ -18,6 +18,11 @@ bool IdleModels::is_idle(const ModelEntry& entry) const noexcept {
            !is_in_use(entry) && !runner_.runs(entry);
 }
 
+bool IdleModels::may_be_freed(const ModelEntry& entry) const noexcept {
+    return entry.open_streams == 0 && !runner_.runs(entry) && entry.requests.preparing == 0 &&
+           !entry.loader.owns;
+}
+
 std::uint64_t IdleModels::bytes(const ModelEntry* except) const noexcept {
     std::uint64_t bytes = 0;
     for (const auto& entry : registry_.entries()) {

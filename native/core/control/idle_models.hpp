@@ -19,6 +19,8 @@ public:
     IdleModels(const Registry& registry, const StepRunner& runner) : registry_(registry), runner_(runner) {}
 
     bool is_idle(const ModelEntry& entry) const noexcept;
+    // Returns true if no stream, job or thread uses a model that is being unloaded.
+    bool may_be_freed(const ModelEntry& entry) const noexcept;
     // Returns the bytes that all idle models use, except one.
     std::uint64_t bytes(const ModelEntry* except) const noexcept;
     // Returns the idle model to evict or shrink first, except one; null if none. Order: models

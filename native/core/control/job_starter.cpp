@@ -121,6 +121,11 @@ void JobStarter::enter(EnterJob& job, Stream& stream, const Slice& slice) noexce
     job.fetched = std::move(stream.kv.fetch);
 }
 
+bool JobStarter::may_begin() noexcept {
+    runner_.hold_back();
+    return runner_.is_idle();
+}
+
 void JobStarter::begin(std::unique_ptr<Job> job) noexcept {
     const auto since = duty_.end_rest();
     runner_.begin(std::move(job));

@@ -35,6 +35,9 @@ public:
     std::unique_ptr<Job> make(ModelEntry& entry);
     // Creates a job for a slice that the scheduler chose. If it throws, nothing has changed.
     std::unique_ptr<Job> make(const Slice& slice);
+    // Returns true if no job is under way. Otherwise no queued step
+    // follows that job, so that another job can start after it.
+    bool may_begin() noexcept;
     // Starts a job, and ends the rest if models rest.
     void begin(std::unique_ptr<Job> job) noexcept;
 

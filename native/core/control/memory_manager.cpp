@@ -109,9 +109,9 @@ bool MemoryManager::make_room(std::uint64_t bytes, ModelEntry* whom) {
     if (whom != nullptr && is_out_of_reach(bytes, *whom)) {
         return lacks_in_vain(*whom);
     }
-    const auto parked = parts_.ledger.used(Use::spilled_kv);            // 0 if in uncounted memory
-    if (parked > 0 && (!spiller_.is_busy() || spiller_.makes_room())) { // else no point in waiting
-        spill(whom == nullptr ? bytes : bytes - std::min(bytes, parts_.ledger.free()));
+    const auto parked = parts_.ledger.used(Use::spilled_kv); // 0 if in uncounted memory
+    if (parked > 0 && parts_.spiller.can_make_room()) {      // else no point in waiting
+        parts_.spiller.spill(whom == nullptr ? bytes : bytes - std::min(bytes, parts_.ledger.free()));
         return false;
     }
     if (!parts_.runner.is_idle()) {
@@ -134,20 +134,6 @@ bool MemoryManager::make_room_of(ModelEntry& idle) {
     }
     parts_.models.evict(idle, true);
     return true;
-}
-
-// Starts spilling parked KV cache from memory to disk
-// until `bytes` are freed. Nothing else waits for that.
-void MemoryManager::spill(std::uint64_t bytes) {
-    if (!spiller_.is_busy()) {
-        spiller_.begin(parts_.classes.usual(), bytes);
-    }
-}
-
-void MemoryManager::tidy() {
-    if (!spiller_.is_busy() && parts_.kv_states.is_untidy()) {
-        spiller_.begin(parts_.settings.prioritizes_compute() ? ThreadClass::normal : ThreadClass::idle, 0);
-    }
 }
 
 // Called if evicting idle models frees too little memory. Leaves `whom` waiting if it

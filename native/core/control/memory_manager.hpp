@@ -7,12 +7,10 @@
 #include "core/control/idle_models.hpp"
 #include "core/control/model_manager.hpp"
 #include "core/control/model_resizer.hpp"
+#include "core/control/state_spiller.hpp"
 #include "core/control/step_runner.hpp"
 #include "core/control/stream_table.hpp"
-#include "core/control/thread_class_policy.hpp"
 #include "core/memory/ledger.hpp"
-#include "core/state/kv_state_store.hpp"
-#include "core/state/spill_worker.hpp"
 
 namespace sotto {
 
@@ -24,24 +22,18 @@ public:
     struct Parts {
         Registry& registry;
         const Ledger& ledger;
-        KvStateStore& kv_states;
-        const Settings& settings;
         const StreamTable& streams;
-        const ThreadClassPolicy& classes;
         const IdleModels& idle;
         StepRunner& runner;
         Admission& admission;
         ModelManager& models;
         ModelResizer& resizer;
+        StateSpiller& spiller;
     };
-    // `spilled`: notified when KV cache was spilled to disk.
-    MemoryManager(const Parts& parts, const Hooks& hooks, Signal& spilled)
-        : parts_(parts), spiller_(hooks, parts.kv_states, spilled) {}
+    explicit MemoryManager(const Parts& parts) : parts_(parts) {}
 
     // Admits requests, and frees memory. Returns true if anything was started.
     bool balance();
-    // Spills KV cache in advance, so that the next stream can be parked without a wait.
-    void tidy();
 
 private:
     bool wake_or_admit(ModelEntry& entry);
@@ -51,11 +43,9 @@ private:
     bool is_out_of_reach(std::uint64_t bytes, const ModelEntry& whom) const noexcept;
     bool lacks_in_vain(ModelEntry& whom);
     bool shrink_largest(std::uint64_t bytes, bool all);
-    void spill(std::uint64_t bytes);
     bool is_settling() const noexcept;
 
     const Parts parts_;
-    SpillWorker spiller_;
 };
 
 } // namespace sotto

@@ -177,9 +177,7 @@ void ModelManager::free_leaving() noexcept {
     const auto& entries = parts_.registry.entries();
     for (std::size_t i = 0; i < entries.size();) {
         auto& entry = *entries[i];
-        const bool idle = entry.open_streams == 0 && !parts_.runner.runs(entry) &&
-                          entry.requests.preparing == 0 && !entry.loader.owns;
-        if (entry.state != ModelEntry::State::leaving || !idle) {
+        if (entry.state != ModelEntry::State::leaving || !parts_.idle.may_be_freed(entry)) {
             ++i;
         } else if (entry.model != nullptr) {
             hand_to_loader(entry);

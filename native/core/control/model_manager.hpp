@@ -34,7 +34,6 @@ public:
         AdapterChanges& adapters;
         StreamPreparer& preparer;
         const IdleModels& idle;
-        const StepRunner& runner;
     };
     ModelManager(
         const Parts& parts,

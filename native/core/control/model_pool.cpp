@@ -14,25 +14,28 @@ ModelPool::ModelPool(
     Signal& wake,
     Admission::Answer answer
 )
-    : registry_(world.registry), jobs_(jobs.starter()), adapters_(world.registry, sender),
-      idle_(world.registry, jobs.runner()), models_(
-                                                {.registry = world.registry,
-                                                 .ledger = world.ledger,
-                                                 .clock = world.clock,
-                                                 .recorder = world.recorder,
-                                                 .sender = sender,
-                                                 .ender = ender,
-                                                 .pins = streams.pins(),
-                                                 .adapters = adapters_,
-                                                 .preparer = streams.preparer(),
-                                                 .idle = idle_,
-                                                 .runner = jobs.runner()},
-                                                world.hooks,
-                                                world.settings,
-                                                world.devices,
-                                                world.ledger,
-                                                wake
-                                            ),
+    : registry_(world.registry), jobs_(jobs.starter()),
+      spiller_(world.hooks, world.settings, world.kv_states, jobs.classes(), wake),
+      adapters_(world.registry, sender), idle_(world.registry, jobs.runner()),
+      models_(
+          ModelManager::Parts{
+              .registry = world.registry,
+              .ledger = world.ledger,
+              .clock = world.clock,
+              .recorder = world.recorder,
+              .sender = sender,
+              .ender = ender,
+              .pins = streams.pins(),
+              .adapters = adapters_,
+              .preparer = streams.preparer(),
+              .idle = idle_
+          },
+          world.hooks,
+          world.settings,
+          world.devices,
+          world.ledger,
+          wake
+      ),
       evacuation_(world.registry, world.devices, moves, idle_, ender, models_),
       resizer_(
           {.registry = world.registry,
@@ -40,7 +43,6 @@ ModelPool::ModelPool(
            .scheduler = streams.scheduler(),
            .streams = streams.table(),
            .recorder = world.recorder,
-           .runner = jobs.runner(),
            .jobs = jobs.starter(),
            .pins = streams.pins(),
            .preparer = streams.preparer(),
@@ -51,17 +53,13 @@ ModelPool::ModelPool(
       memory_(
           {.registry = world.registry,
            .ledger = world.ledger,
-           .kv_states = world.kv_states,
-           .settings = world.settings,
            .streams = streams.table(),
-           .classes = jobs.classes(),
            .idle = idle_,
            .runner = jobs.runner(),
            .admission = admission_,
            .models = models_,
-           .resizer = resizer_},
-          world.hooks,
-          wake
+           .resizer = resizer_,
+           .spiller = spiller_}
       ) {}
 
 void ModelPool::submit(Slot& slot) {

@@ -15,6 +15,7 @@
 #include "core/control/model_manager.hpp"
 #include "core/control/model_resizer.hpp"
 #include "core/control/request_ender.hpp"
+#include "core/control/state_spiller.hpp"
 #include "core/control/world.hpp"
 
 namespace sotto {
@@ -63,7 +64,7 @@ public:
     // Admits requests, and frees memory. Returns true if anything was started.
     bool balance() { return memory_.balance(); }
     // Spills KV cache in advance, so that the next stream can be parked without a wait.
-    void tidy() { memory_.tidy(); }
+    void tidy() { spiller_.tidy(); }
 
     // Returns true if models are leaving the shared device, and this one is on it.
     bool leaves_shared(const ModelEntry& entry) const noexcept { return evacuation_.leaves_shared(entry); }
@@ -72,6 +73,7 @@ public:
 private:
     const Registry& registry_;
     JobStarter& jobs_;
+    StateSpiller spiller_;
     AdapterChanges adapters_;
     IdleModels idle_;
     ModelManager models_;

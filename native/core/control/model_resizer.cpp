@@ -45,8 +45,7 @@ std::uint32_t ModelResizer::slots_for(const ModelEntry& entry) const noexcept {
 }
 
 bool ModelResizer::resize(ModelEntry& entry, std::uint32_t slots) {
-    if (!parts_.runner.is_idle() || !entry.slots.closing.empty()) {
-        parts_.runner.hold_back();
+    if (!parts_.jobs.may_begin() || !entry.slots.closing.empty()) {
         return false;
     }
     auto job = parts_.jobs.make(entry);

@@ -23,7 +23,6 @@ public:
         const Scheduler& scheduler;
         const StreamTable& streams;
         Recorder& recorder;
-        StepRunner& runner;
         JobStarter& jobs;
         SlotPins& pins;
         StreamPreparer& preparer;
