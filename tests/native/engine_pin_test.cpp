@@ -262,6 +262,9 @@ TEST_CASE("when the budget drops, slots of decoding streams are freed before a p
     CHECK(inn.tight.stats().parked == 2);
     inn.tight.set(22); // one slot: even the pinned one is freed
     inn.tight.settle();
+    CHECK(inn.tight.game.until([&] { // a parked stream has been restored to it
+        return inn.tight.model("npc")["streams"] == 1 && inn.tight.stats().decoding == 1;
+    }));
     const auto waits = mara.say("four");
     CHECK(inn.is_full());
     CHECK(count(inn.tight.game.of(waits), SOTTO_EVENT_TEXT) == 0);
