@@ -1,5 +1,5 @@
-// Keeps values of a chat template's render alive: texts, to limit the memory that they use, and containers,
-// so that their destruction does not recurse.
+// References values that a chat template creates during a render: strings, to measure the memory that they
+// use, and containers, to destroy them without recursion.
 #include "chat/jinja/held_values.hpp"
 
 #include <algorithm>
