@@ -1,4 +1,4 @@
-// Addresses of a block's rows in the operands of an attention.
+// Addresses of the query, key, value, mask and output rows that a block of flash attention uses.
 #pragma once
 
 #include <cstdint>
