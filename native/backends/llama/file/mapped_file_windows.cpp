@@ -1,4 +1,4 @@
-// Windows refuses to truncate a mapped file, so nothing is needed.
+// MappedFile without any checks: Windows refuses to truncate a mapped file.
 #include "mapped_file.hpp" // relative to this file: llama.cpp is compiled without our include folders
 
 namespace sotto::llama {
