@@ -50,7 +50,7 @@ public:
     void append(llama_token token) { tokens_.push_back(token); }
     // Call after the KV cache was cut to the first `count` tokens.
     void hold(std::size_t count) noexcept;
-    // Call after the KV cache was cut, or a slot with cached tokens was assigned; see exact().
+    // Sets exact(). Call after the KV cache was cut, or after the stream got a slot with cached tokens.
     void set_exact(std::size_t exact) noexcept { exact_ = exact; }
     // Call after the KV cache computed `count` more tokens.
     void advance(std::size_t count) noexcept { held_ += count; }
