@@ -10,7 +10,8 @@ namespace {
 
 using sotto::llama::Error;
 
-// `what`: the operation; `beside`: the other operand.
+// Returns `tensor`; throws Error if it is null. The error names `what`, the operation, and `beside`, its
+// other operand, if not null.
 ggml_tensor* present(ggml_tensor* tensor, const char* what, const ggml_tensor* beside) {
     if (tensor == nullptr) {
         const std::string where =

@@ -16,7 +16,8 @@ struct Picture {
     std::vector<unsigned char> pixels; // RGB
 };
 
-// All of these throw Error(SOTTO_ERROR_ARGUMENT) that begins with `path`, the place in the request.
+// The functions below throw Error(SOTTO_ERROR_ARGUMENT) for invalid input. The error text begins with `path`,
+// the JSON path of the input in the request.
 
 // Decodes a data URL.
 std::string read_data_url(std::string_view url, const std::string& path);
