@@ -15,7 +15,7 @@ struct PartialCharacter {
     char32_t value = 0;        // bits of the bytes so far
     std::uint32_t missing = 0; // bytes to come
 
-    // The range of characters that it can become.
+    // The lowest and the highest character that the missing bytes can complete.
     char32_t first() const;
     char32_t last() const;
 };

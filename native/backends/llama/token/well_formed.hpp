@@ -28,8 +28,9 @@ private:
     std::vector<std::size_t> starts_;  // start of each byte's tokens, and the end of the last
 };
 
-// Tracks one answer. llama.cpp's grammars decode the overlong E0 82 80 as the character C2 80; UTF-8 decoders
-// see three invalid characters, which the grammar did not count.
+// Tracks the last byte of one answer, and masks tokens that would make the answer ill-formed UTF-8. Grammars
+// of llama.cpp accept such tokens: they decode the overlong sequence E0 82 80 as the one character U+0080,
+// which other UTF-8 decoders read as three invalid characters.
 class WellFormed {
 public:
     explicit WellFormed(const InnerTokens& tokens) : tokens_(&tokens) {}
