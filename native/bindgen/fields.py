@@ -15,7 +15,7 @@ except ImportError:  # Python 3.10
 TYPES = {"number", "integer", "boolean", "text", "choice", "other"}
 INT32_MAX, UINT32_MAX = 2**31 - 1, 2**32 - 1
 BEGIN, END = "<!-- fields: {} (generated from native/request/fields.toml) -->\n", "<!-- end of fields -->\n"
-# The forms of a message; what an engine refuses beyond this is in core/codec/read_messages.cpp.
+# JSON Schema of a message. core/codec/read_messages.cpp rejects further messages, which this schema accepts.
 DEFINITIONS = {
     "message": {
         "type": "object",
