@@ -149,7 +149,7 @@ Writer::Writer(
     : op_(op), id_((op == SOTTO_OP_CHAT ? "chatcmpl-" : "cmpl-") + std::to_string(request)),
       model_(std::move(model)), created_(created_s), ignored_(std::move(ignored)) {}
 
-// Returns true for the first chunk of that answer.
+// Returns true on the first call with `index`: the next chunk is the first one of that answer.
 bool Writer::first(std::uint32_t index) {
     if (began_.size() <= index) {
         began_.resize(index + 1);
