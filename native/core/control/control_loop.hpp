@@ -38,8 +38,10 @@ public:
     // Returns true once nothing is left to do after leave().
     bool has_ended() noexcept;
 
-    // Does what can be done now. `noted`: requests were submitted or cancelled since
-    // the last call. Returns true if anything changed, so that it must be called again.
+    // Handles what other threads have finished (reading, preparing, a job, state files), frees and assigns
+    // the memory of models, and starts the next job if one is due. `noted`: requests were submitted or
+    // cancelled since the last call. Returns true if `noted`, or if anything changed: call work() again at
+    // once.
     bool work(bool noted);
     // Returns when work() must be called next, even if `wake` is not notified.
     std::int64_t next_wake();

@@ -20,7 +20,8 @@ namespace sotto {
 // Control thread only.
 class RequestIntake {
 public:
-    // `wake`: notified when a request was read further, and after each file.
+    // `wake`: notified when the session names of a large request are known, and when the file of a saved
+    // state was read or written.
     RequestIntake(
         const World& world,
         ActiveStreams& streams,

@@ -26,7 +26,8 @@ public:
     // When the job under way was passed to its thread; kNever if idle.
     std::int64_t since() const noexcept { return job_ == nullptr ? kNever : job_->issued; }
 
-    // Starts a job. Its thread must be prepared, and no job may be under way.
+    // Starts a job. The thread of the job's class must be prepared, see Compute::prepare(), and no job
+    // may be under way.
     void begin(std::unique_ptr<Job> job) noexcept;
     // Queues a step after the step under way. It starts if
     // all streams of that step have more to generate.

@@ -30,7 +30,7 @@ private:
 
 // Owned by the compute thread while a job of the stream runs, otherwise by the control thread.
 struct StreamOutput {
-    // `data`: the request is a data operation.
+    // `data`: the operation produces data instead of text, see has_data().
     StreamOutput(const ParsedRequest& parsed, bool data) : answer(parsed, data) {}
 
     Answer answer;
