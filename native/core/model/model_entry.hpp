@@ -1,4 +1,4 @@
-// A model of an engine, as records of what each thread owns.
+// A model of an engine. Its data is grouped by the thread that owns it.
 #pragma once
 
 #include <atomic>

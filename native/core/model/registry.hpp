@@ -14,7 +14,8 @@ namespace sotto {
 
 class Registry {
 public:
-    // Returns the model with that id unless it is planning or leaving; null if none.
+    // Returns the model with this id, or null. Ignores models that are being unloaded, and models that are
+    // only measured for a load plan.
     ModelEntry* find(std::string_view id) noexcept;
 
     // Allocates space for one more model, so that add() cannot fail.
@@ -30,7 +31,8 @@ public:
 
     // Models that were loaded, evicted ones included, as JSON. Any thread.
     std::string list() const;
-    // States and slot counts of all models that are not planning, as JSON. Any thread.
+    // States and slot counts of all models except those that are only measured for a load plan, as JSON. Any
+    // thread.
     std::string states() const;
 
 private:
