@@ -17,7 +17,8 @@ IdleClass::Verdict IdleClass::ask(std::int64_t now) const noexcept {
     if (avoided_) {
         return Verdict::avoid;
     }
-    // A late probe that ran somewhere may be stuck on one core for a long time.
+    // A running probe that has timed out does not make steps wait if the probe or a step got a core: the
+    // probe may be stuck on another, busy core for a long time.
     return now < trusted_until_ || (probing_ && judged_) ? Verdict::use : Verdict::wait;
 }
 

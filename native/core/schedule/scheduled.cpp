@@ -68,8 +68,8 @@ std::uint32_t ScheduledStream::take_progress() noexcept {
     return spoken + (before > remaining ? before - remaining : 0);
 }
 
-// Returns how many tokens a paced stream may be ahead: 0.25 s, from 2 to 16 tokens. Enough to cover
-// other steps, and little to discard.
+// Returns how many tokens a paced stream may decode ahead of its pace: the tokens of 0.25 s, at least 2 and
+// at most 16. This hides the steps of other streams, and wastes few tokens if the request is cancelled.
 std::uint32_t ScheduledStream::most_ahead() const noexcept {
     constexpr double kSeconds = 0.25;
     constexpr double kLeast = 2;

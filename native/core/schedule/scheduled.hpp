@@ -29,7 +29,8 @@ struct ScheduledModel {
     std::uint32_t open_streams = 0; // open streams, without parked ones
     // Lowest priority that may be preempted, at the last decision
     sotto_priority least_priority = 0;
-    // By priority, at the last decision: a stream has a slot that its priority was owed.
+    // By priority, at the last decision: true if a stream of that priority has a slot and is_tenant(), so
+    // that it must not be preempted yet.
     std::array<bool, kPriorities> has_tenant{};
     std::int64_t served_ns = 0;    // compute time
     ComputeAccount account;        // users of that time
@@ -123,7 +124,7 @@ public:
     bool waits_unprepared = false; // selects its queue
     bool was_parked = false;       // was parked when queued
     WaitingStreams::Entry waiting;
-    Tenure tenure;                    // tenure of the slot that its priority was owed
+    Tenure tenure;                    // since the stream got a slot that its priority was owed
     std::uint32_t seen_generated = 0; // at the last charge of compute time
     std::uint32_t seen_remaining = 0; // at the last charge of compute time
 
@@ -146,8 +147,8 @@ public:
     }
     // Returns true if the stream was in no slice for 10 s: it then precedes streams of its priority.
     bool is_overdue(std::int64_t now) const noexcept;
-    // Returns true if the stream was owed its slot and has not used it for long: higher
-    // priorities must not preempt it yet.
+    // Returns true if the stream got its slot because its priority was owed a share of the compute time, and
+    // has not used the slot for long: higher priorities must not preempt the stream yet.
     bool is_tenant(std::int64_t now) const noexcept;
     // Returns the tokens prefilled and decoded since the last call.
     std::uint32_t take_progress() noexcept;

@@ -24,11 +24,11 @@ struct Cores {
     }
 };
 
-// Compares throughput: now and then windows of steps on another number of threads alternate with
-// windows on the settled number, until the difference exceeds its standard error. Throughput is
-// work per time; the work of a step is its predicted time on the settled number, so that windows
-// with different prefill shares are comparable. Rejected numbers are retried ever more rarely, but
-// at once if step times on the settled number change suddenly.
+// Searches for the number of threads with the highest throughput. A trial alternates windows of steps on
+// another number of threads with windows on settled() threads, until the difference in throughput exceeds its
+// standard error. Throughput is work per time; the work of a step is its predicted time on settled() threads,
+// so that windows with different prefill shares are comparable. Trials become rarer while they are rejected;
+// a sudden change of the step times on settled() threads brings the next trial forward.
 class ThreadCount {
 public:
     // Sets the maximum number of threads. If it changes, the search restarts at that maximum, or
