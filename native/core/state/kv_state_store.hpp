@@ -24,8 +24,8 @@ namespace sotto {
 
 class KvStateStore {
 public:
-    // Owner of a saved state. Its destruction frees the state once no other state is packed against
-    // it. May be destroyed on any thread.
+    // Owner of a saved state. Destroying the owner frees the state as soon as no other state is compressed
+    // with that state as the prefix. May be destroyed on any thread.
     class State {
     public:
         State(KvStateStore& kv_states, std::shared_ptr<KvStateEntry> entry) noexcept

@@ -1,4 +1,4 @@
-// Finds the state most similar to another one.
+// Finds the saved KV cache that is most similar to a new one, to compress the new one with it as the prefix.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@ namespace sotto {
 
 struct KvStateEntry;
 
-// The latest whole states that others can be packed against, compared by
-// their beginning. Not thread-safe.
+// The latest states that are stored whole, so that others can be compressed with them as the prefix. Compares
+// the first kHead bytes of states. Not thread-safe.
 class SimilarStates {
 public:
     // Bytes compared.
