@@ -90,7 +90,7 @@ private:
     std::map<std::uint64_t, StreamFacts> streams_;
 };
 
-// Returns a decision as JSON, for recording and for comparison.
+// Returns a decision of the scheduler as JSON: the recorder writes it, and a replay compares it.
 Json to_json(const Slice& slice);
 
 } // namespace sotto
