@@ -68,7 +68,8 @@ bool is_text(const Json& value, std::string_view text) noexcept {
     return found != nullptr && *found == text;
 }
 
-// Behaves as std::allocator.
+// The allocator of JSON values. Behaves as std::allocator, but is another type, because
+// std::allocator<basic_json> is specialised below never to throw.
 template <typename T>
 struct JsonAllocator {
     using value_type = T;
