@@ -264,7 +264,8 @@ void Modules::open_those_for(std::string_view kind) {
     bool settled = !unread;
     for (const auto& path : files) {
         const auto named = read_name(path);
-        // Only the best tier of each backend is used.
+        // Skips modules for another device kind, lower CPU tiers of a backend that is open (files are sorted
+        // from the highest tier down), and modules that have failed permanently.
         if (named.kind != kind || has_opened(named.backend) || is_passed_over(utf8_of(path))) {
             continue;
         }
