@@ -190,7 +190,7 @@ def users(library: str) -> set[str]:
 
 
 def linked(builds: list[Installed]) -> dict[str, list[Part]]:
-    """Returns the parts that each library of these builds links, by `<platform>/<file name>`."""
+    """Returns the components that each library in `builds` links, keyed by `<platform>/<file name>`."""
     sources = PinnedSources()
     parts = [*archived(sources), *vendored(sources), *of_cards(sources)]
     found: dict[str, list[Part]] = {}

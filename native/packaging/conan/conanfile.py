@@ -40,7 +40,7 @@ class SottoConan(ConanFile):
         return os.path.dirname(os.path.abspath(self.recipe_folder))
 
     def export_sources(self):
-        """Takes the SDK around the recipe."""
+        """Copies the SDK that contains this recipe to the exported sources of the package."""
         for folder in FOLDERS:
             place = os.path.join(self.export_sources_folder, folder)
             copy(self, "*", os.path.join(self._sdk(), folder), place)
