@@ -15,7 +15,7 @@
 
 namespace {
 
-// Bytes of a guard variable. Compiled code reads the first one directly.
+// Indices of bytes in the guard variable of a static variable. Compiled code reads byte kReady directly.
 constexpr int kReady = 0;
 constexpr int kBusy = 1;
 
