@@ -5,7 +5,7 @@
 namespace sotto {
 namespace {
 
-// Removes the streams that were not moved elsewhere from the scheduler.
+// When destroyed, removes from the scheduler the streams that were not moved out of `streams`.
 struct Unschedule {
     Scheduler& scheduler;
     const std::vector<std::unique_ptr<Stream>>& streams;

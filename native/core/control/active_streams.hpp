@@ -1,4 +1,4 @@
-// The streams of running requests: their order, their slots and their preparation.
+// The streams of running requests, with the objects that schedule, pin and prepare them.
 #pragma once
 
 #include <atomic>
@@ -22,15 +22,16 @@ public:
     ActiveStreams(const World& world, Signal& wake);
 
     bool is_empty() const noexcept { return table_.is_empty(); }
-    // Schedules the streams of a request. table() must have capacity
-    // for them. If it throws, no reference to them is kept.
+    // Adds the streams of a request to the table and the scheduler. table() must have
+    // capacity for the streams. If add() throws, no reference to the streams is kept.
     void add(std::vector<std::unique_ptr<Stream>> streams);
     // Frees streams that have ended, once no job uses them.
     void sweep() noexcept;
 
-    // Called when the target tokens per second of a request have changed. Any thread.
+    // Called when the target tokens per second of a request have changed, so that
+    // take_paces() applies the new target. Any thread.
     void retune() noexcept { retuned_ = true; }
-    // Applies the targets that have changed.
+    // Applies the changed target tokens per second to the streams.
     void take_paces() noexcept;
 
     StreamTable& table() noexcept { return table_; }

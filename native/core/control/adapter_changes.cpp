@@ -20,7 +20,7 @@ auto named(auto& entry, const std::string& name) {
     });
 }
 
-// Throws Error(SOTTO_ERROR_NOT_FOUND) and lists the loaded
+// Throws Error(SOTTO_ERROR_NOT_FOUND) whose text lists the loaded
 // adapters. `what`: name of the invalid parameter.
 [[noreturn]] void refuse_name(const ModelEntry& entry, const std::string& what, const std::string& name) {
     std::string loaded;
@@ -36,7 +36,7 @@ auto named(auto& entry, const std::string& name) {
 }
 
 bool is_used(const std::shared_ptr<Adapter>& retired) noexcept {
-    return retired.use_count() > 1; // a request also holds it
+    return retired.use_count() > 1; // a request also holds the adapter
 }
 
 } // namespace
@@ -117,7 +117,7 @@ void AdapterChanges::add_to(Job& job, ModelEntry& entry) {
     job.freed.reserve(entry.adapters.retired.size());
     entry.adapters.retired.reserve(
         entry.adapters.retired.size() + 2
-    ); // for the new one, or the one it replaces
+    ); // for the new adapter, or the adapter that it replaces
     entry.adapters.loaded.reserve(entry.adapters.loaded.size() + 1); // nothing throws from here on
     const auto unused = std::ranges::partition(entry.adapters.retired, is_used);
     job.freed.assign(unused.begin(), unused.end());

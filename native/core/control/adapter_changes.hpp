@@ -24,8 +24,8 @@ public:
     // Executes the unloads and scale changes at the front of
     // each model's queue. Returns true if there were any.
     bool apply() noexcept;
-    // Removes a cancelled change from a model. If its adapter is being loaded, the adapter
-    // is freed afterwards. Returns false if the change does not belong to the model.
+    // Removes a cancelled change from a model. An adapter that is being loaded for the change is
+    // freed after its load. Returns false if the change does not belong to the model.
     static bool cancel(ModelEntry& entry, const Slot& slot) noexcept;
     // Ends all pending changes of a model with `status`.
     void drop_all(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
@@ -46,8 +46,8 @@ private:
     std::uint64_t numbers_ = 0; // of the newest adapter
 };
 
-// Returns the adapters that a request uses. Throws Error(SOTTO_ERROR_NOT_FOUND) if one is
-// not loaded, or the error with which reloading it failed after its model was evicted.
+// Returns the adapters that a request uses. Throws Error(SOTTO_ERROR_NOT_FOUND) if one of them is not
+// loaded. If an adapter could not be reloaded after its model was evicted, throws the error of the reload.
 AdapterSet adapters_for(const ModelEntry& entry, const ParsedRequest& parsed);
 
 } // namespace sotto

@@ -42,7 +42,8 @@ bool Admission::must_hold(const ModelEntry& entry) const noexcept {
 void Admission::hold(Slot& slot, ModelEntry& entry, OnBudget on_budget) {
     const bool leaves = entry.state == ModelEntry::State::evicting || evacuation_.must_leave(entry);
     const bool stays = entry.state == ModelEntry::State::ready && !leaves;
-    const bool returns = entry.state == ModelEntry::State::loading && entry.need.bytes == 0; // loads
+    // The model is being reloaded, and does not wait for memory.
+    const bool returns = entry.state == ModelEntry::State::loading && entry.need.bytes == 0;
     const auto needed = returns ? 0 : stays ? entry.loaded.first_slot_bytes() : entry.loaded.min_bytes;
     const auto others = idle_.bytes(&entry) + (leaves ? given_back(entry) : 0);
     const auto room = ledger_.free() == UINT64_MAX ? UINT64_MAX : ledger_.free() + others;

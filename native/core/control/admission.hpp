@@ -32,15 +32,16 @@ public:
         : ledger_(ledger), idle_(idle), runner_(runner), evacuation_(evacuation), sender_(sender),
           answer_(std::move(answer)) {}
 
-    // Returns true if new requests for the model must wait: it is evicted,
-    // has no slots, must leave its device, or the budget is exceeded.
+    // Returns true if new requests for the model must wait, because the model is evicted,
+    // has no slots or must leave its device, or because the budget is exceeded.
     bool must_hold(const ModelEntry& entry) const noexcept;
     // Holds a request. Throws Error(SOTTO_ERROR_BUDGET) if its on_budget
     // is "fail" and evicting idle models would not free enough memory.
     void hold(Slot& slot, ModelEntry& entry, OnBudget on_budget);
-    // Starts answering the held requests if their model has memory. Returns true if there were any.
+    // Starts answering the requests held for a model, unless must_hold() is true.
+    // Returns false if no request was held, or if the requests stay held.
     bool admit(ModelEntry& entry);
-    // Fails the held requests whose on_budget is "fail". Returns true if there were any.
+    // Fails the held requests whose on_budget is "fail". Returns true if any request failed.
     bool refuse_impatient(ModelEntry& entry);
     // Returns the error text that says why the model lacks memory.
     std::string reason(const ModelEntry& entry) const;

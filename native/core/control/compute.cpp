@@ -49,8 +49,8 @@ void note_loss(Job& job, sotto_status status, const char* why) noexcept {
     }
 }
 
-// Converts the output of a step to text: here, because this thread never takes a
-// core from the game. `before`: `remaining` of each item before the step.
+// Converts the output of a step to text. Runs on the compute thread, whose use of the cores is
+// limited in favour of the game. `before`: `remaining` of each item before the step.
 void hear(Job& job, StepJob& step, const std::vector<std::uint32_t>& before) noexcept {
     for (std::size_t i = 0; i < step.work.size(); ++i) {
         const auto& work = step.work[i];
@@ -94,7 +94,7 @@ Compute::~Compute() {
     stopping_ = true;
     for (auto& worker : workers_) {
         if (const auto number = worker.number.load(); number != 0) {
-            raise_thread_class(number); // the join below waits for it
+            raise_thread_class(number); // the join below waits for the thread
         }
         worker.wake.notify();
         if (worker.thread.joinable()) {
@@ -161,7 +161,9 @@ bool Compute::raise(const Job& job) noexcept {
 void Compute::work(Worker& worker, ThreadClass thread_class) {
     const bool idle = thread_class == ThreadClass::idle;
     hooks_.thread_started(idle ? "idle" : "compute");
-    worker.number = thread_number(); // first: an idle-class thread may get no core for seconds
+    // raise() needs the number before the thread enters the idle class, in which
+    // the thread may get no core for seconds.
+    worker.number = thread_number();
     if (idle && !stopping_.load() && !set_thread_class(thread_class)) {
         no_idle_class_ = true;
         hooks_.log.warn("the system has no idle class for this thread; models compete with the game");
@@ -177,7 +179,7 @@ void Compute::work(Worker& worker, ThreadClass thread_class) {
                 Job* next =
                     goes_on(*job) ? worker.follower.exchange(nullptr, std::memory_order_acquire) : nullptr;
                 job->followed = next != nullptr;
-                job->done.store(true, std::memory_order_release); // owned by the control thread now
+                job->done.store(true, std::memory_order_release); // passes the job to the control thread
                 finished_.notify();
                 job = next;
             }
@@ -197,7 +199,7 @@ void Compute::abort(Job& job) noexcept {
 // Waits until the game has finished its work on the current frame, as far as the game
 // reports it, but no longer than `gates.limit`: the game may have stopped reporting.
 std::int32_t Compute::pass(Job& job) noexcept {
-    constexpr std::int64_t kLook = 200'000; // ns, minimum wait if the work overruns
+    constexpr std::int64_t kLook = 200'000; // ns, minimum wait if the work of the game overruns
     constexpr std::uint32_t kEvery = 8;     // gates between two clock reads, which are not free
     const auto ends = [&] { return job.abort.load(std::memory_order_relaxed) || job.gave_up ? 1 : 0; };
     if (const auto asked = job.gates.asked.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -236,7 +238,7 @@ void Compute::run(Job& job, StepJob& what) {
     before.reserve(what.work.size());
     for (auto& work : what.work) {
         shares.push_back(&work);
-        before.push_back(work.remaining); // the control thread owns the streams
+        before.push_back(work.remaining); // not read from the streams: the control thread owns them
     }
     AtGate at{*this, job};
     const sotto_step step = {
@@ -248,13 +250,13 @@ void Compute::run(Job& job, StepJob& what) {
         .gate = gate,
         .context = &at,
     };
-    check_step(job, what, job.entry->model->step(step), before); // if cancelled: no progress
+    check_step(job, what, job.entry->model->step(step), before); // a cancelled step made no progress
     hear(job, what, before);
 }
 
-// Saves the KV cache of a stream, so that it can be restored later.
-// Returns null if it was not saved: the stream is then prefilled again.
-// `similar`: the state may be packed with similar ones, unless `pinned`.
+// Saves the KV cache of a stream, so that it can be restored later. Returns null if the KV cache was
+// not saved: the stream is then prefilled again. `similar`: the saved KV cache may be compressed against
+// a similar one, unless `pinned`. `pinned`: the saved KV cache stays in memory.
 KvStateStore::Kept Compute::kept_of(Job& job, void* stream, bool similar, bool pinned) noexcept {
     KvStateStore::Kept kept;
     auto& model = *job.entry->model;
@@ -262,7 +264,7 @@ KvStateStore::Kept Compute::kept_of(Job& job, void* stream, bool similar, bool p
         if (!model.info().fingerprint.empty()) {
             std::uint32_t tokens = 0;
             auto blob = save_state(model, stream, tokens);
-            constexpr std::size_t kLength = 16; // bytes that may hold a length
+            constexpr std::size_t kLength = 16; // first bytes of the payload, which may hold its length
             const auto head = kStateHeader + model.info().fingerprint.size() + kLength;
             kept = kv_states_.put(
                 job.entry->submission.id, std::move(blob), similar && !pinned ? head : KvStateStore::kApart
@@ -315,9 +317,9 @@ void Compute::run(Job& job, ResizeJob& what) {
     model.resize(what.slots);
 }
 
-// Parks another stream if the slot is taken, and restores the saved KV cache of the
-// stream that enters. A state that is damaged, or that belongs to another model, is
-// discarded: the stream is prefilled again. Returns false if the device was lost.
+// Parks another stream if the slot is taken, and restores the saved KV cache of the stream that gets
+// the slot. A saved KV cache that is damaged, or that belongs to another model, is not used: the
+// stream is prefilled again. Returns false if the device was lost.
 bool Compute::enter(Job& job, EnterJob& what) {
     auto& model = *job.entry->model;
     if (what.parks != nullptr) {

@@ -30,8 +30,9 @@ public:
     // Starts the thread of a class if it is not running. Throws
     // Error(SOTTO_ERROR_MEMORY) if it cannot be started.
     void prepare(ThreadClass thread_class);
-    // Prepares the class `wanted` and returns it. If its thread cannot be started, returns
-    // the other class if that one has a thread; otherwise throws as prepare() does.
+    // Starts the thread of the class `wanted` if it is not running, and returns `wanted`. If
+    // that thread cannot be started, returns the other class if the thread of that class is
+    // running; otherwise throws Error(SOTTO_ERROR_MEMORY).
     ThreadClass prepare_any(ThreadClass wanted);
     // Returns true if threads of a class yield to the game's threads, as far as is known.
     bool yields(ThreadClass thread_class) const noexcept {
@@ -45,7 +46,7 @@ public:
     // Queues a job that starts on the same thread, without a pause, when the
     // job under way ends, if all streams of that job have more to generate.
     void follow_with(Job& job) noexcept;
-    // Removes the queued job. Returns true if it has not started and will not.
+    // Removes the queued job. Returns false if the queued job has already started.
     bool hold_back(Job& job) noexcept;
     // Takes a job back from its thread. Returns false if the job has already started.
     bool take_back(Job& job) noexcept;
@@ -56,7 +57,8 @@ public:
     bool raise(const Job& job) noexcept;
     // Ends a job early.
     void abort(Job& job) noexcept;
-    // Gate of the job under way: may wait for the game. Returns nonzero if the job must end.
+    // Called by the job under way at each gate: may wait until the game has finished its
+    // work on the current frame. Returns nonzero if the job must end.
     std::int32_t pass(Job& job) noexcept;
 
 private:

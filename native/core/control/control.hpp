@@ -1,4 +1,4 @@
-// The control thread: reads requests, schedules jobs and emits events. Other threads pass it notes.
+// The control thread: reads requests, schedules jobs and emits events. Other threads send messages to it.
 #pragma once
 
 #include <atomic>
@@ -19,11 +19,11 @@ public:
     // Cancels all requests, frees the models and ends the threads.
     ~Control();
 
-    // Posts a note to the control thread. Never blocks.
+    // Sends a message to the control thread: a request was submitted or cancelled. Never blocks.
     void post(Note& note) noexcept;
-    // Cancels loading, as the engine is about to be destroyed.
+    // Cancels the loads of models, as the engine is about to be destroyed.
     void give_up_loading() noexcept { loop_.give_up_loading(); }
-    // Wakes the control thread, because something that it checks has changed.
+    // Wakes the control thread, because the memory budget or a target rate of tokens has changed.
     void wake() noexcept { signal_.notify(); }
     // Evicts all models from the shared device, and waits
     // until they have left it. One thread at a time.

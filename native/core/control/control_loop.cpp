@@ -48,7 +48,7 @@ void ControlLoop::submit(Slot& slot) noexcept {
     );
 }
 
-// If it throws, no reference to the slot is kept.
+// Starts a submitted request. If start_request() throws, no reference to the slot is kept.
 void ControlLoop::start_request(Slot& slot) {
     if (slot.cancelled.load()) {
         throw Error(SOTTO_ERROR_CANCELLED, "the request was cancelled");
@@ -97,7 +97,7 @@ bool ControlLoop::work(bool noted) {
     worked = intake_.take_read() || worked;
     worked = intake_.take_prepared() || worked;
     if (worked) {
-        jobs_.runner().hold_back(); // another job may be due first
+        jobs_.runner().hold_back(); // another job may be due before the queued step
     }
     worked = take_job_back() || worked;
     worked = intake_.take_files() || worked;
@@ -139,7 +139,8 @@ std::int64_t ControlLoop::next_wake() {
     return std::min(jobs_.next_start(), stalls_.next_report(nullptr));
 }
 
-// Starts the next job. If it throws, nothing has started.
+// Starts the next job if no job is under way. Returns true if anything
+// changed. If start_job() throws, nothing has started.
 bool ControlLoop::start_job() {
     return jobs_.runner().is_idle() && (models_.start_closing() || jobs_.start());
 }
@@ -157,8 +158,8 @@ bool ControlLoop::take_job_back() noexcept {
     return true;
 }
 
-// Moves the job under way out of the idle class if the engine's destruction,
-// or the detachment of the device that the job runs on, waits for it.
+// Moves the job under way out of the idle class if the engine's destruction, or the
+// detachment of the device that the job runs on, waits for the end of the job.
 void ControlLoop::raise_job() noexcept {
     auto& runner = jobs_.runner();
     if (leaving_ || (!runner.is_idle() && models_.leaves_shared(*runner.job()->entry))) {

@@ -1,4 +1,4 @@
-// The work of the control thread: one iteration, and when the next is due.
+// One iteration of the control thread's loop, and the time of the next iteration.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ public:
 
     // Called when the target tokens per second of a request have changed. Any thread.
     void retune() noexcept { streams_.retune(); }
-    // Cancels loading, as the engine is about to be destroyed. Any thread.
+    // Cancels the loads of models, as the engine is about to be destroyed. Any thread.
     void give_up_loading() noexcept { models_.give_up_loading(); }
 
     // Starts a submitted request.
@@ -35,7 +35,7 @@ public:
     void cancel(Slot& slot) noexcept;
     // Cancels all requests and unloads the models, as the engine is being destroyed.
     void leave() noexcept;
-    // Returns true once nothing is left to do after leave().
+    // Returns true once all requests have ended and all models are freed after leave().
     bool has_ended() noexcept;
 
     // Handles what other threads have finished (reading, preparing, a job, state files), frees and assigns

@@ -25,16 +25,16 @@ void DeviceEvacuation::report_loss(Job& job) noexcept {
     const auto lose = [&] {
         auto& entry = *job.entry;
         if (entry.device.load() == 0) {
-            entry.device = devices_.own(); // its backend's name named no device
+            entry.device = devices_.own(); // DeviceManager::seat() took the backend for a CPU backend
         }
         devices_.lose(entry.device.load(), failure.why);
         failure.why = "the device was lost: submit the request again (" + failure.why + ")";
     };
-    attempt(lose, [](sotto_status, const char*) {}); // the next step on it reports this again
+    attempt(lose, [](sotto_status, const char*) {}); // the next step on the device reports the loss again
 }
 
-// Fails all requests of a model, and evicts the model once
-// it is idle. Returns true if anything was started.
+// Fails all requests of a model, and evicts the model once it is idle.
+// Returns true if any request failed or the eviction was started.
 bool DeviceEvacuation::evacuate(ModelEntry& entry, sotto_status status, const char* why) noexcept {
     const bool lost = status == SOTTO_ERROR_DEVICE; // the KV cache may be corrupt
     const bool begun = ender_.fail_all(entry, status, why);
@@ -70,7 +70,7 @@ bool DeviceEvacuation::leave_shared() noexcept {
     bool left = true;
     for (const auto& entry : registry_.entries()) {
         if (!is_on_shared(*entry)) {
-            continue; // and stays off it: see DeviceManager::seat()
+            continue; // DeviceManager::seat() places no more models on the shared device
         }
         left = false;
         if (!entry->loader.owns) {
@@ -83,8 +83,8 @@ bool DeviceEvacuation::leave_shared() noexcept {
     return begun;
 }
 
-// Evicts idle models that can use the newly attached
-// shared device, so that they are loaded onto it.
+// Evicts idle models that can use the newly attached shared device, so that their
+// next load places them on it. Returns true if any eviction was started.
 bool DeviceEvacuation::come() noexcept {
     if (!moves_.take_come()) {
         return false;
@@ -93,7 +93,7 @@ bool DeviceEvacuation::come() noexcept {
     bool later = false;
     for (const auto& entry : registry_.entries()) {
         if (entry->loader.owns) {
-            later = true; // may have started before the device was attached
+            later = true; // the load may have started before the device was attached
             continue;
         }
         if (entry->model == nullptr || is_on_shared(*entry)) {
@@ -104,7 +104,7 @@ bool DeviceEvacuation::come() noexcept {
             could = devices_.would_take(entry->submission.backend, entry->loader.refused_device);
         };
         attempt(ask, [&](sotto_status, const char*) { later = true; });
-        const bool free = idle_.is_idle(*entry) && entry->requests.held.empty(); // earlier requests go first
+        const bool free = idle_.is_idle(*entry) && entry->requests.held.empty(); // held requests go first
         later = later || (could && (!free || !entry->slots.pinned.empty()));
         if (could && free) {
             models_.evict(*entry, true);

@@ -1,4 +1,4 @@
-// Moves models off a device that is detached or was lost, and back when one is attached.
+// Moves models off a device that is detached or was lost, and onto a shared device when one is attached.
 #pragma once
 
 #include "core/control/device_moves.hpp"
@@ -30,9 +30,9 @@ public:
     // If a job failed because its device was lost, reports that
     // to the DeviceManager, and adds a remedy to the job's error.
     void report_loss(Job& job) noexcept;
-    // Returns true if a ready model must leave its device.
+    // Returns true if a ready model must leave its device, which was lost or is being detached.
     bool must_leave(const ModelEntry& entry) const noexcept;
-    // Returns true if models are leaving the shared device, and this one is on it.
+    // Returns true if the model is on the shared device while that device is being detached.
     bool leaves_shared(const ModelEntry& entry) const noexcept;
 
 private:

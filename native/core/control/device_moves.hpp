@@ -26,7 +26,7 @@ public:
             left_.wait(seen, -1);
         }
     }
-    // Reports that a device is available for models that can use it.
+    // Reports that a shared device was attached, to which idle models can move.
     void come() noexcept {
         comes_ = true;
         wake_.notify();

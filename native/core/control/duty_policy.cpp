@@ -18,8 +18,8 @@ DutyPolicy::DutyPolicy(
     : settings_(settings), frames_(frames), clock_(clock), classes_(classes), compute_(compute),
       recorder_(recorder) {}
 
-// Returns true if models yield to the game's threads, judged by the last
-// job. A model on a device is never in the way, because it computes there.
+// Returns true if models yield to the game's threads, judged by the model of the last job. A
+// model that computes on a GPU does not delay the game's threads, even if it cannot abort a step.
 bool DutyPolicy::yields() const noexcept {
     return !in_the_way_ && compute_.yields(classes_.usual());
 }
@@ -54,15 +54,15 @@ std::uint32_t DutyPolicy::threads_for(ModelEntry& entry, ThreadClass thread_clas
     const bool told = !settings_.prioritizes_compute() && frames_.are_told(now);
     const auto max = told ? duty_.threads(cores) : cores.max();
     if (told && duty_.probes()) {
-        return max; // a probe of a few frames: nothing is learned
+        return max; // a probe of a few frames is too short to learn from
     }
     entry.thread_count.set_max(max, now);
     recorder_.threads(entry, max, now);
     return entry.thread_count.now();
 }
 
-// While no frames are reported: 1 for threads that yield
-// to the game's threads, otherwise a fixed share.
+// While the game reports no frames, the share is 1 for threads that yield to
+// the game's threads, and otherwise a fixed share for each sotto_mode.
 double DutyPolicy::share() const noexcept {
     constexpr double kBlindly[] = {0.5, 1, 0.25}; // by sotto_mode
     if (settings_.prioritizes_compute()) {
@@ -74,9 +74,9 @@ double DutyPolicy::share() const noexcept {
     return compute_.yields(classes_.usual()) ? 1 : kBlindly[settings_.mode.load()];
 }
 
-// Threads that yield cost the game little, and it would miss most of the
-// frames that it misses beside them anyway: in measurements, a smaller
-// share led to no fewer missed frames, but to 25% fewer tokens.
+// Returns the minimum share of the time that models get. The minimum is high for threads that
+// yield, because these cost the game little: in measurements, a smaller share led to no fewer
+// missed frames, but to 25% fewer tokens.
 double DutyPolicy::min_share() const noexcept {
     constexpr double kInTheWay = 0.05;
     constexpr double kYielding[] = {0.75, 1, 0.5}; // by sotto_mode
@@ -101,8 +101,8 @@ bool DutyPolicy::is_gated(const Job& job) const noexcept {
     return crowded && (in_the_way || settings_.is(SOTTO_ENGINE_GATES));
 }
 
-// If other processes keep the game at work without a pause, rests and gate waits would follow
-// each other: the time already rested is subtracted, so that no answer stalls for long.
+// Subtracts the time that models have already rested from the limit. Otherwise, if other processes
+// kept the game at work without a pause, rests and gate waits would add up, and answers would stall.
 std::int64_t DutyPolicy::gate_limit(const Job& job) const noexcept {
     constexpr std::int64_t kMost = 60'000'000;
     constexpr std::int64_t kLeast = 20'000'000;
@@ -124,8 +124,8 @@ bool DutyPolicy::rests(bool has_streams) noexcept {
     return rest_.is_on;
 }
 
-// After a rest, something may be due that has no wake-up
-// time of its own. The rest may already have ended.
+// Also returns the end of a rest that has already ended: a stream that
+// is due after the rest may have no wake-up time of its own.
 std::int64_t DutyPolicy::rest_over() const noexcept {
     constexpr std::int64_t kFrameSoon = 4'000'000; // ns between checks while pauses() is true
     if (!rest_.is_on) {
@@ -147,7 +147,8 @@ void DutyPolicy::begins(const ModelEntry& entry) noexcept {
 // Starts a rest after a step, so that models use no more than
 // their share of the time. A wait at a gate counts as rest.
 void DutyPolicy::ended(const Job& job) noexcept {
-    constexpr double kMaxRest = 100'000'000; // ns; models go on if other programs take all cores
+    // In ns; limits rests while other programs take all cores, so that models still make progress.
+    constexpr double kMaxRest = 100'000'000;
     activity_.ran(job.issued, job.ended);
     const auto took = job.ended - job.began - job.gates.gated_ns;
     const auto least =

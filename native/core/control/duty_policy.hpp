@@ -51,10 +51,10 @@ public:
     std::int64_t end_rest() noexcept;
     // Sets the model that the next job runs.
     void begins(const ModelEntry& entry) noexcept;
-    // Processes a finished job: models rest after it.
+    // Processes a finished job. After a step, models rest as long as their share requires.
     void ended(const Job& job) noexcept;
-    // Processes the frames that have ended. `job_since`:
-    // when the job under way started; kNever: none.
+    // Processes the game's frames that have ended, and adds them to `log`.
+    // `job_since`: when the job under way started; kNever: none.
     void take_frames(SliceLog& log, bool has_streams, std::int64_t job_since) noexcept;
 
 private:
@@ -77,7 +77,7 @@ private:
         std::int64_t until = 0; // no step starts before this time
         std::int64_t since = 0; // start of the rest; 0: no rest
     } rest_;
-    bool in_the_way_ = false; // the last job's model cannot yield
+    bool in_the_way_ = false; // the last job's model computes on the CPU and cannot abort a step
 };
 
 } // namespace sotto

@@ -37,7 +37,7 @@ std::unique_ptr<Event> EventSender::make(Slot& slot, sotto_event_kind kind) cons
     return event;
 }
 
-// Creates an event of a stream, which is held back until it is due if the stream is paced.
+// Creates an event of a stream. If the stream is paced, the event is held back until it is due.
 std::unique_ptr<Event> EventSender::make(Stream& stream, sotto_event_kind kind, std::uint32_t tokens) const {
     auto event = make(stream.reply->slot, kind);
     event->tokens = tokens;
@@ -89,7 +89,7 @@ void EventSender::send(Stream& stream, const AnswerIncrement& increment) {
     auto logprobs = increment.logprobs;
     for (const auto& delta : increment.deltas) {
         if (!reply.chunked && delta.kind == Delta::Kind::call) {
-            continue; // sent once it is complete
+            continue; // a tool call is sent once it is complete
         }
         auto event = make(stream, kind_of(delta.kind), increment.tokens);
         event->text = delta.text;

@@ -23,9 +23,9 @@ public:
     // Sends the new parts of a stream's answer.
     void send(Stream& stream, const AnswerIncrement& increment);
     // Sends the finish reason of a stream whose answer is complete and, after the last choice
-    // of a request, the usage and the final event. `increment`: the last parts, already sent.
+    // of a request, the usage and the final event. `increment`: the last parts of the answer, already sent.
     void finished(Stream& stream, const AnswerIncrement& increment);
-    // Ends a request that took no step, with its response.
+    // Ends a request that ran no step: sends its last event with `response`.
     void answered(Slot& slot, std::string response) noexcept;
     // Sends the last event of a request that has no answer, or that failed
     // after `tokens` tokens. The slot must not be used afterwards.

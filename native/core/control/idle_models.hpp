@@ -21,10 +21,10 @@ public:
     bool is_idle(const ModelEntry& entry) const noexcept;
     // Returns true if no stream, job or thread uses a model that is being unloaded.
     bool may_be_freed(const ModelEntry& entry) const noexcept;
-    // Returns the bytes that all idle models use, except one.
+    // Returns the bytes that all idle models other than `except` use.
     std::uint64_t bytes(const ModelEntry* except) const noexcept;
-    // Returns the idle model to evict or shrink first, except one; null if none. Order: models
-    // without pinned sessions, then models that have slots to free, then least recently used.
+    // Returns the idle model, other than `except`, to evict or shrink first; null if none. Order:
+    // models without pinned sessions, then models that have slots to free, then least recently used.
     ModelEntry* least_recently_used(const ModelEntry* except) const noexcept;
 
 private:

@@ -31,18 +31,18 @@ struct Incoming {
 
     Slot* slot; // null: the request was dropped
     const sotto_op op;
-    PageString body;                // moved from the slot, until taken
-    ParsedRequest parsed;           // out: for a model request
-    SessionRequest session_request; // out: for a session request
+    PageString body;                // moved here from the slot while the request is queued
+    ParsedRequest parsed;           // out: set unless the request is about sessions
+    SessionRequest session_request; // out: set if the request is about sessions
     SessionNames names;             // valid once `named` is true
     std::atomic<bool> named{false};
     PreparingTask reading; // done once the body is read
 
-    // Parses `text`, the body of the request. Throws as read_request() does.
+    // Parses `text`, the body of the request. Throws Error if it is invalid or reading was cancelled.
     void read(std::string_view text);
     // Sets `names` from the parsed request.
     void take_names();
-    // Returns true if `later` must not overtake this request.
+    // Returns true if `later` must not overtake this request, as both may name the same session.
     bool holds(const Incoming& later) const noexcept;
 };
 

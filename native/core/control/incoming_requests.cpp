@@ -40,7 +40,7 @@ bool IncomingRequests::start_reading() noexcept {
         auto& reading = request->reading;
         const bool waits = !reading.done.load(std::memory_order_acquire) && !reading.is_begun;
         if (waits && request->slot != nullptr && threads_.has_room(true)) {
-            // Yields to the game's threads, unless compute is prioritized.
+            // The preparing thread yields to the game's threads, unless compute is prioritized.
             attempt(
                 [&] { threads_.begin(reading, !settings_.prioritizes_compute()); },
                 [&](sotto_status, const char*) { read_here(reading); }

@@ -1,4 +1,4 @@
-// Queue of requests that are being read, in the order in which they may continue.
+// Parses the bodies of new requests, and keeps requests for the same session in order.
 #pragma once
 
 #include <memory>
@@ -20,18 +20,18 @@ public:
         : threads_(threads), settings_(settings), wake_(wake) {}
 
     bool is_empty() const noexcept { return requests_.empty(); }
-    // Adds a new request. Returns it if it was read and may continue at once;
-    // returns null if it stays queued, and then takes the body out of the
-    // slot. Throws as read_request() does, before anything has changed.
+    // Adds a new request. Returns the request if it was read and may continue at once. Otherwise
+    // queues the request, moves the body out of the slot, and returns null. Throws Error if a small
+    // request is invalid; then nothing has changed.
     std::unique_ptr<Incoming> add(Slot& slot);
     // Starts reading queued requests on the preparing threads
     // that are free. Returns true if it started any.
     bool start_reading() noexcept;
-    // Takes a request that may continue, because reading it has succeeded or failed.
-    // If it was dropped, its slot is null. Returns null if no request may continue.
+    // Removes and returns a request that may continue, because reading it has succeeded or failed.
+    // The slot of a dropped request is null. Returns null if no request may continue.
     std::unique_ptr<Incoming> take_done() noexcept;
-    // Drops a request, and cancels reading it. drop() returns false if the request
-    // is not queued; drop_oldest() returns null if no request is queued.
+    // Drop a request, and cancel reading it. drop() returns false if the request is not queued;
+    // drop_oldest() returns the slot of the oldest request, or null if no request is queued.
     bool drop(const Slot& slot) noexcept;
     Slot* drop_oldest() noexcept;
 

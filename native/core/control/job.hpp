@@ -16,7 +16,7 @@
 
 namespace sotto {
 
-// Only closes streams and frees adapters, as every job does first.
+// A job that only closes streams and frees adapters, which every job does first.
 struct CloseJob {};
 
 // Loads an adapter.
@@ -34,22 +34,24 @@ struct ResizeJob {
 struct EnterJob {
     Stream* parks = nullptr;                      // stream to park first; or null
     KvStateStore::Kept recalls;                   // saved KV cache to restore; or null
-    std::shared_ptr<KvStateStore::Fetch> fetched; // read of `recalls`
+    std::shared_ptr<KvStateStore::Fetch> fetched; // asynchronous read of `recalls`; or null
     bool useless = false;                         // out: `recalls` can never be restored
 };
 
+// Opens a stream in the slot, or restores a saved state.
 struct OpenJob : EnterJob {
     sotto_stream_flags flags = 0;
     sotto_op op = 0;
     const PageString* body = nullptr;
     std::uint32_t index = 0; // of the choice
     const AdapterSet* adapters = nullptr;
-    void* prepared = nullptr;          // from StreamPreparer; or null
-    const std::string* path = nullptr; // of the state, if one is restored
+    void* prepared = nullptr;          // the backend's prepared request; or null
+    const std::string* path = nullptr; // file of `state`
     const PageBuffer* state = nullptr; // state to restore, instead of opening a stream
     StreamInfo opened;                 // out
 };
 
+// Unparks a stream.
 struct ResumeJob : EnterJob {
     std::uint32_t remaining = 0; // out: tokens left to prefill
 };
@@ -77,9 +79,9 @@ struct Gates {
 struct Job {
     ModelEntry* entry = nullptr; // owns the model
     ThreadClass thread_class = ThreadClass::normal;
-    std::vector<Stream*> streams;                // streams that it runs
+    std::vector<Stream*> streams;                // streams to open, unpark, step or park
     std::vector<Closing> closing;                // streams to close first
-    std::vector<std::shared_ptr<Adapter>> freed; // adapters to free after that
+    std::vector<std::shared_ptr<Adapter>> freed; // adapters to free after closing streams
     std::variant<CloseJob, AdapterJob, ResizeJob, OpenJob, ResumeJob, StepJob> what;
     std::uint32_t threads = 1;
     std::int64_t patience = 0; // ns until a step ends early, see patience_of(); 0: no limit
@@ -93,16 +95,16 @@ struct Job {
     float share = 1;
     bool tries = false; // tries another number of threads than usual
 
-    std::int64_t issued = 0;       // when it was passed to its thread
-    bool gave_up = false;          // out: ended early
-    float phase = -1;              // out: start time within the game's frame
+    std::int64_t issued = 0;       // when the job was passed to its thread
+    bool gave_up = false;          // out: the step ended early
+    float phase = -1;              // out: start, as a fraction of the game's frame; negative: unknown
     std::int64_t began = 0;        // out
     std::int64_t ended = 0;        // out
     Failure failure;               // out: error of the whole job
     bool followed = false;         // out: the queued job has started
     std::atomic<bool> done{false}; // out: set last
     std::atomic<bool> abort{false};
-    std::atomic<bool> given_up{false}; // must end early, to be repeated
+    std::atomic<bool> given_up{false}; // the step must end early, to be repeated
 };
 
 // Returns true if the job runs a step.

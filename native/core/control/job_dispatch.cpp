@@ -14,7 +14,7 @@ Stream& first_stream_of(const Slice& slice) noexcept {
     return static_cast<Stream&>(*slice.shares.front().stream);
 }
 
-// Releases what was prepared for a stream that its job did not open.
+// Releases the request that a backend prepared, if the job failed before it opened the stream.
 void discard_unopened(Job& job) noexcept {
     if (auto* open = std::get_if<OpenJob>(&job.what); open != nullptr && open->prepared != nullptr) {
         job.entry->model->close_prepared(std::exchange(open->prepared, nullptr));
@@ -107,7 +107,7 @@ void JobDispatch::look_ahead() noexcept {
         }
         runner_.follow_with(starter_.make(slice));
     };
-    attempt(body, [](sotto_status, const char*) {}); // then the step starts later, from start()
+    attempt(body, [](sotto_status, const char*) {}); // on failure, start() starts the step later
 }
 
 std::unique_ptr<Job> JobDispatch::take_done() noexcept {

@@ -1,4 +1,4 @@
-// Chooses the next job, runs it on the compute threads, and learns from it.
+// Chooses the next job, runs it on the compute threads, and learns from its duration.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ public:
     // Ends the request of a stream with an error.
     using Fail = std::function<void(Stream& stream, sotto_status status, const char* why)>;
 
-    // `wake`: notified after each job, and when a probe of the idle class has run.
+    // `wake`: notified after each job, and when a probe has measured
+    // whether threads of the idle class get cores.
     JobDispatch(
         const World& world, ActiveStreams& streams, const DeviceMoves& moves, Signal& wake, Fail fail
     );
@@ -32,14 +33,15 @@ public:
     // under way. Returns true if anything changed. If it throws, nothing has started.
     bool start();
     // Queues the next step if nothing else is due, so that the compute thread continues by itself: with
-    // the smallest models, a round trip to this thread before each token takes longer than the token.
+    // the smallest models, a round trip to the control thread before each token takes longer than the token.
     void look_ahead() noexcept;
-    // Takes the job under way if it is done, and learns from it; otherwise returns null.
+    // If the job under way is done, removes and returns it, and learns from its duration; otherwise
+    // returns null.
     std::unique_ptr<Job> take_done() noexcept;
-    // Processes the frames that have ended.
+    // Processes the game's frames that have ended.
     void take_frames() noexcept;
 
-    // Returns when a probe that streams wait for is overdue; kNever: they wait for none.
+    // Returns when a probe that streams wait for times out; kNever: no stream waits for a probe.
     std::int64_t next_probe() const noexcept;
     // Returns when start() must be called next while no job is under way.
     std::int64_t next_start() noexcept;

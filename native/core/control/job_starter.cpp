@@ -73,7 +73,7 @@ void JobStarter::add_step(Job& job, const Slice& slice) {
     job.what = std::move(step);
 }
 
-// Adds the parameters that open a stream. If it throws, nothing has changed.
+// Adds to a job the parameters for opening its stream. If add_open() throws, nothing has changed.
 void JobStarter::add_open(Job& job, const Slice& slice) {
     auto& stream = *job.streams.front();
     const auto& reply = *stream.reply;

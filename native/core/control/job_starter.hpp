@@ -30,13 +30,13 @@ public:
         : settings_(settings), streams_(streams), compute_(compute), classes_(classes), duty_(duty),
           slices_(slices), pins_(pins), runner_(runner) {}
 
-    // Creates a job for a model, and starts the thread
-    // that it needs. If it throws, nothing has changed.
+    // Creates a job for a model, and starts the thread that
+    // the job needs. If make() throws, nothing has changed.
     std::unique_ptr<Job> make(ModelEntry& entry);
-    // Creates a job for a slice that the scheduler chose. If it throws, nothing has changed.
+    // Creates a job for a slice that the scheduler chose. If make() throws, nothing has changed.
     std::unique_ptr<Job> make(const Slice& slice);
-    // Returns true if no job is under way. Otherwise no queued step
-    // follows that job, so that another job can start after it.
+    // Returns true if no job is under way. Otherwise removes the queued step,
+    // so that another job can start when the job under way ends.
     bool may_begin() noexcept;
     // Starts a job, and ends the rest if models rest.
     void begin(std::unique_ptr<Job> job) noexcept;

@@ -6,14 +6,15 @@
 namespace sotto {
 namespace {
 
-// Returns the slots that a model with pinned sessions can lose while these sessions keep theirs.
+// Returns how many slots a model with pinned sessions can lose while these sessions
+// keep their slots, and one slot stays for others; 0 without pinned sessions.
 std::uint32_t spare_of(const ModelEntry& entry) noexcept {
     const auto kept = static_cast<std::uint32_t>(entry.slots.pinned.size()) + 1;
     return entry.slots.pinned.empty() ? 0 : entry.traits.streams - std::min(entry.traits.streams, kept);
 }
 
-// Returns the bytes that must be free before a model
-// can answer; 0: it lacks none, or no request waits.
+// Returns the bytes that must be free before a model can answer;
+// 0: the model lacks no memory, or no request waits for the model.
 std::uint64_t lack_of(const ModelEntry& entry) noexcept {
     const bool needs_slot =
         entry.state == ModelEntry::State::ready && entry.traits.streams == 0 && !entry.requests.held.empty();
@@ -52,8 +53,8 @@ bool MemoryManager::balance() {
     return begun;
 }
 
-// Loads an evicted model if it is needed, or admits the requests that
-// were held for a model. Returns true if anything was started.
+// Starts loading an evicted model if requests wait for the model; admits the requests
+// that were held for a ready model. Returns true if anything was started.
 bool MemoryManager::wake_or_admit(ModelEntry& entry) {
     const bool wanted =
         !entry.requests.held.empty() || !entry.requests.waiting.empty() || !entry.adapters.changes.empty();
@@ -92,7 +93,7 @@ bool MemoryManager::is_settling() const noexcept {
 }
 
 // Returns true if evicting all idle models and spilling all parked KV cache would not free
-// `bytes` for `whom`. Returns false while memory is being freed, because that is not known yet.
+// `bytes` for `whom`. Returns false while memory is being freed, because the final amount is not known.
 bool MemoryManager::is_out_of_reach(std::uint64_t bytes, const ModelEntry& whom) const noexcept {
     const auto& ledger = parts_.ledger;
     return !is_settling() &&
@@ -100,22 +101,22 @@ bool MemoryManager::is_out_of_reach(std::uint64_t bytes, const ModelEntry& whom)
             ledger.free() + parts_.idle.bytes(&whom) + ledger.used(Use::spilled_kv) < bytes);
 }
 
-// Frees `bytes` of memory that exceed the budget or, if `whom` is not null,
-// enough for `whom` to have `bytes`. Returns true if anything was started.
+// If `whom` is null, frees the `bytes` by which memory use exceeds the budget; otherwise
+// frees memory until `bytes` are free for `whom`. Returns true if anything was started.
 bool MemoryManager::make_room(std::uint64_t bytes, ModelEntry* whom) {
     if (is_settling()) {
-        return false; // the result is not known yet
+        return false; // the final amount of free memory is not known yet
     }
     if (whom != nullptr && is_out_of_reach(bytes, *whom)) {
         return lacks_in_vain(*whom);
     }
-    const auto parked = parts_.ledger.used(Use::spilled_kv); // 0 if in uncounted memory
-    if (parked > 0 && parts_.spiller.can_make_room()) {      // else no point in waiting
+    const auto parked = parts_.ledger.used(Use::spilled_kv); // 0 if not charged to this ledger
+    if (parked > 0 && parts_.spiller.can_make_room()) {      // otherwise a wait frees nothing
         parts_.spiller.spill(whom == nullptr ? bytes : bytes - std::min(bytes, parts_.ledger.free()));
         return false;
     }
     if (!parts_.runner.is_idle()) {
-        parts_.runner.hold_back(); // no step may follow it before this
+        parts_.runner.hold_back(); // the queued step must wait until memory is freed
         return false;
     }
     ModelEntry* idle = parts_.idle.least_recently_used(whom);
@@ -136,8 +137,8 @@ bool MemoryManager::make_room_of(ModelEntry& idle) {
     return true;
 }
 
-// Called if evicting idle models frees too little memory. Leaves `whom` waiting if it
-// was ready before and other models are busy; otherwise refuses it and returns true.
+// Called if evicting idle models frees too little memory. If `whom` was ready before and other models are
+// busy, leaves `whom` waiting and returns false; otherwise fails the requests for `whom` and returns true.
 bool MemoryManager::lacks_in_vain(ModelEntry& whom) {
     const auto& entries = parts_.registry.entries();
     const bool others = std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
@@ -150,8 +151,8 @@ bool MemoryManager::lacks_in_vain(ModelEntry& whom) {
     return true;
 }
 
-// Takes slots from the busy model with the largest KV cache. `all`: also
-// slots of pinned sessions. Returns true if anything was started.
+// Takes slots from the busy model with the largest KV cache, to free `bytes`.
+// `all`: also slots of pinned sessions. Returns true if anything was started.
 bool MemoryManager::shrink_largest(std::uint64_t bytes, bool all) {
     ModelEntry* most = nullptr;
     const auto most_of = [&](const ModelEntry& entry) {
@@ -165,7 +166,7 @@ bool MemoryManager::shrink_largest(std::uint64_t bytes, bool all) {
         }
     }
     if (most == nullptr) {
-        return false; // busy models become idle eventually
+        return false; // no memory is freed until a busy model becomes idle
     }
     const auto fewer = std::min<std::uint64_t>(
         (bytes + most->loaded.kv_per_slot - 1) / most->loaded.kv_per_slot, most_of(*most)

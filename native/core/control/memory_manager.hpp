@@ -32,7 +32,7 @@ public:
     };
     explicit MemoryManager(const Parts& parts) : parts_(parts) {}
 
-    // Admits requests, and frees memory. Returns true if anything was started.
+    // Loads and resizes models, admits requests, and frees memory. Returns true if anything was started.
     bool balance();
 
 private:

@@ -80,7 +80,7 @@ void ModelManager::begin_loading(Slot& slot, ModelEntry::State state, ModelEntry
     fresh->requests.used_at = parts_.clock.now();
     parts_.registry.reserve(); // nothing throws from here on
     if (given_up != nullptr) {
-        given_up->state = ModelEntry::State::leaving; // cancelled: its result is ignored
+        given_up->state = ModelEntry::State::leaving; // its load was cancelled: the result is ignored
     }
     hand_to_loader(*fresh);
     parts_.registry.add(std::move(fresh));
@@ -151,7 +151,7 @@ bool ModelManager::cancel(ModelEntry& entry, Slot& slot) noexcept {
     const bool unwanted = entry.requests.waiting.empty() && entry.is_new();
     entry.loader.cancelled = entry.loader.cancelled.load() || unwanted; // set before the host gets the event
     parts_.sender.done(slot, SOTTO_ERROR_CANCELLED, "loading was cancelled");
-    if (unwanted && !entry.loader.owns) { // it waited for memory
+    if (unwanted && !entry.loader.owns) { // the model waited for memory
         leave(entry, "loading was cancelled");
     }
     return true;
@@ -203,7 +203,7 @@ bool ModelManager::take_loader_notes() noexcept {
         const auto kind = note->kind;
         const auto failure = std::move(note->failure);
         note->failure = {};
-        entry.loader.final_note = std::move(note); // reused next time
+        entry.loader.final_note = std::move(note); // reused for the loader's next work on this model
         came_back(entry, kind, failure);
     }
     return any;
@@ -212,7 +212,7 @@ bool ModelManager::take_loader_notes() noexcept {
 // Processes the outcome of the loader's work on a model.
 void ModelManager::came_back(ModelEntry& entry, LoaderNote::Kind kind, const Failure& failure) noexcept {
     if (entry.state == ModelEntry::State::leaving && kind != LoaderNote::Kind::loaded) {
-        return; // free_leaving() removes it
+        return; // free_leaving() removes the model
     }
     switch (kind) {
     case LoaderNote::Kind::loaded:
@@ -239,7 +239,7 @@ void ModelManager::tell_progress(ModelEntry& entry, float progress) noexcept {
     for (Slot* slot : entry.requests.waiting) {
         attempt(
             [&] { parts_.sender.progress(*slot, progress); }, [](sotto_status, const char*) {}
-        ); // the next event reports it
+        ); // on failure, the next event reports the progress
     }
 }
 
@@ -254,17 +254,17 @@ void ModelManager::loaded(ModelEntry& entry) noexcept {
             entry.loaded.backend = entry.model->backend().name();
             entry.loaded.description = info.description;
         },
-        [](sotto_status, const char*) {} // then it is listed without these
+        [](sotto_status, const char*) {} // on failure, the model is listed without them
     );
     entry.loaded.context = info.context;
     learn_slots(entry);
     entry.loaded.host = info.host;
-    entry.loader.shape.streams = entry.loader.shape.layers = 0; // the next load may use more
+    entry.loader.shape.streams = entry.loader.shape.layers = 0; // the next load may have more of both
     entry.need.may_shrink = false;
     entry.requests.used_at = parts_.clock.now();
     parts_.recorder.model(entry, entry.submission.id);
     if (is_new && entry.requests.waiting.empty()) {
-        leave(entry, "loading was cancelled"); // cancelled too late for the loader
+        leave(entry, "loading was cancelled"); // cancelled after the loader had finished
     }
     if (entry.state == ModelEntry::State::leaving) {
         return;
@@ -323,7 +323,7 @@ void ModelManager::refuse(ModelEntry& entry, sotto_status status, std::string_vi
     }
 }
 
-// Removes a model that was freed or never loaded, and ends the requests that wait for that.
+// Removes a model that was freed or never loaded, and ends the requests that wait for its load or unload.
 void ModelManager::gone(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
     const bool left = entry.state == ModelEntry::State::leaving;
     const auto waiting = std::exchange(entry.requests.waiting, {});

@@ -45,11 +45,11 @@ public:
     )
         : parts_(parts), loader_(hooks, settings, devices, ledger, loaded) {}
 
-    // Execute a request. If one throws, no reference to the slot is kept.
+    // Start a request. If a function throws, no reference to the slot is kept.
     void load(Slot& slot);
     void unload(Slot& slot);
     void plan(Slot& slot);
-    // Ends a cancelled request that waits for a model. Returns false if the request waits for none.
+    // Ends a cancelled request that waits for a model. Returns false if the request waits for no model.
     bool cancel(Slot& slot) noexcept;
 
     // Processes the results of the loader. Returns true if there were any.
@@ -58,17 +58,17 @@ public:
     void free_leaving() noexcept;
     // Passes a model to the loader's thread, which loads or frees it.
     void hand_to_loader(ModelEntry& entry) noexcept;
-    // Fails the requests for a model that cannot be loaded.
-    // A model that was ready before stays evicted.
+    // Fails all requests that wait for a model, as the model cannot be loaded or resized. Removes
+    // a model that was never loaded; a model that was being reloaded becomes evicted.
     void refuse(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
-    // Evicts an idle model, which is loaded again when next requested. If
-    // pinned sessions keep slots of the model, only releases these slots: a
-    // later call evicts it. `remembers`: sessions keep their KV cache.
+    // Evicts an idle model, which is loaded again when next requested. If pinned sessions
+    // keep slots of the model, only releases these slots: a later call evicts the model.
+    // `remembers`: the sessions keep their KV cache, outside the model.
     void evict(ModelEntry& entry, bool remembers) noexcept;
 
     // Unloads all models.
     void leave_all(std::string_view why) noexcept;
-    // Cancels loading, as the engine is about to be destroyed. Any thread.
+    // Cancels the loads of models, as the engine is about to be destroyed. Any thread.
     void give_up_loading() noexcept { loader_.give_up(); }
 
 private:

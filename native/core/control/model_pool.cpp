@@ -81,7 +81,7 @@ bool ModelPool::start_closing() {
             continue;
         }
         auto job = jobs_.make(*entry);
-        job->closing = entry->slots.closing; // a copy, which keeps the reserved capacity
+        job->closing = entry->slots.closing; // copied, so that the entry's list keeps its capacity
         adapters_.add_to(*job, *entry);
         entry->slots.closing.clear();
         jobs_.begin(std::move(job));

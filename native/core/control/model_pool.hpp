@@ -38,16 +38,16 @@ public:
     );
 
     // Starts a request that loads, unloads or plans a model, or changes its
-    // adapters. If it throws, no reference to the slot is kept.
+    // adapters. If submit() throws, no reference to the slot is kept.
     void submit(Slot& slot);
-    // Ends a cancelled request that waits for a model, if it does.
+    // Ends a cancelled request if it waits for a model.
     void cancel(Slot& slot) noexcept { models_.cancel(slot); }
     // Unloads all models, as the engine is being destroyed.
     void leave_all(std::string_view why) noexcept { models_.leave_all(why); }
-    // Cancels loading, as the engine is about to be destroyed. Any thread.
+    // Cancels the loads of models, as the engine is about to be destroyed. Any thread.
     void give_up_loading() noexcept { models_.give_up_loading(); }
 
-    // Process what has happened since the last call. Each returns true if anything changed.
+    // Process the results of the loader, and apply adapter changes. Each returns true if anything changed.
     bool take_loader_notes() noexcept { return models_.take_loader_notes(); }
     bool apply_adapters() noexcept { return adapters_.apply(); }
     // Starts the evictions that the devices require. Returns true if any was started.
@@ -59,14 +59,14 @@ public:
     bool take(Job& job) noexcept;
 
     // Starts a job that closes streams, frees unloaded adapters that no request
-    // uses, and loads the next adapter. Returns false if no model needs one.
+    // uses, and loads the next adapter. Returns false if no model needs such a job.
     bool start_closing();
-    // Admits requests, and frees memory. Returns true if anything was started.
+    // Loads and resizes models, admits requests, and frees memory. Returns true if anything was started.
     bool balance() { return memory_.balance(); }
     // Spills KV cache in advance, so that the next stream can be parked without a wait.
     void tidy() { spiller_.tidy(); }
 
-    // Returns true if models are leaving the shared device, and this one is on it.
+    // Returns true if the model is on the shared device while that device is being detached.
     bool leaves_shared(const ModelEntry& entry) const noexcept { return evacuation_.leaves_shared(entry); }
     Admission& admission() noexcept { return admission_; }
 

@@ -34,7 +34,7 @@ std::uint32_t ModelResizer::slots_for(const ModelEntry& entry) const noexcept {
     const auto has = entry.traits.streams;
     const auto free = parts_.ledger.free();
     const auto computes = entry.claims.compute.bytes();
-    // Slots that fit, at most `most`, with the compute buffers that `most` slots need.
+    // Returns how many slots fit, at most `most`, beside the compute buffers for `most` slots.
     const auto within = [&](std::uint32_t most) {
         const auto compute = entry.loaded.compute_for(most);
         const auto more =
@@ -55,7 +55,7 @@ bool ModelResizer::resize(ModelEntry& entry, std::uint32_t slots) {
         }
     }
     job->what = ResizeJob{slots, std::vector<KvStateStore::Kept>(job->streams.size())};
-    entry.slots.closing.reserve(parts_.streams.all().size()); // for RequestEnder::release()
+    entry.slots.closing.reserve(parts_.streams.all().size()); // so that RequestEnder::release() cannot fail
     if (slots > entry.traits.streams && !claim_slots(entry, slots)) {
         return false;
     }

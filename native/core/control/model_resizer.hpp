@@ -31,13 +31,13 @@ public:
     };
     explicit ModelResizer(const Parts& parts) : parts_(parts) {}
 
-    // Starts resizing the model to `slots`. Returns false if that is not possible now.
+    // Starts resizing the model to `slots`. Returns false if the resize cannot start now.
     bool resize(ModelEntry& entry, std::uint32_t slots);
     // Starts resizing the model to as many slots as fit the
-    // budget. Returns false if that is not possible now.
+    // budget. Returns false if the resize cannot start now.
     bool refill(ModelEntry& entry) { return resize(entry, slots_for(entry)); }
-    // Starts restoring slots that the model lost, if
-    // streams wait for them. Returns true if it started.
+    // Starts giving the model more slots, up to the requested number, if
+    // streams wait for slots. Returns true if the resize was started.
     bool grow(ModelEntry& entry);
     // Processes the result of a job that resized a model.
     void resized(Job& job, ResizeJob& resize) noexcept;
