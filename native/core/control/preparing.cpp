@@ -67,7 +67,7 @@ void PreparingThreads::work(Worker& worker, bool yields) {
         }
         attempt(task->body, [&](sotto_status status, const char* why) { task->failure.set(status, why); });
         worker.is_busy.store(false, std::memory_order_release);
-        task->done.store(true, std::memory_order_release); // owned by the control thread now
+        task->done.store(true, std::memory_order_release); // from here on, the control thread owns the task
         finished_.notify();
     }
 }

@@ -1,5 +1,5 @@
-// Threads that read large requests, and prepare requests with the backends.
-// Neither the control thread nor the compute threads wait for them.
+// Threads that parse large request bodies and prepare requests with the backends, so that this work delays
+// neither the control thread nor the compute threads.
 #pragma once
 
 #include <array>
@@ -14,10 +14,10 @@
 
 namespace sotto {
 
-// Requests with a larger body, in bytes, are read and prepared as large tasks.
+// Requests whose body exceeds this many bytes are parsed and prepared as large tasks.
 constexpr std::size_t kLargeBody = 64 * 1024;
 
-// One task. Owned by the control thread, except while it is under way.
+// A task of a preparing thread. Owned by the control thread, except while the task is under way.
 struct PreparingTask {
     std::function<void()> body; // returns early once `cancelled` is set
     bool is_large = false;
@@ -34,14 +34,14 @@ class PreparingThreads {
 public:
     // `finished`: notified after each task.
     PreparingThreads(const Hooks& hooks, Signal& finished) : hooks_(hooks), finished_(finished) {}
-    // Waits for the tasks under way: set their `cancelled` first.
+    // Waits for the tasks under way; the caller first sets `cancelled` of each, so that they end early.
     ~PreparingThreads();
 
     // Returns true if a thread is free for another task. One thread is reserved
     // for tasks that are not large, so that large ones do not delay them.
     bool has_room(bool is_large) const noexcept;
-    // Starts a task, for which has_room() must be true. `yields`: on a
-    // thread of lower priority. If it throws, the task has not started.
+    // Starts a task, for which has_room() must be true. `yields`: runs the task on
+    // a thread of lower priority. If begin() throws, the task has not started.
     void begin(PreparingTask& task, bool yields);
 
 private:
@@ -60,7 +60,7 @@ private:
 
     const Hooks& hooks_;
     Signal& finished_;
-    std::array<Workers, 2> workers_; // [1]: threads that yield
+    std::array<Workers, 2> workers_; // [0]: threads of normal priority; [1]: of lower priority
     std::atomic<bool> stopping_{false};
 };
 

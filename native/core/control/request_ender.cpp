@@ -10,7 +10,7 @@ void RequestEnder::fail(Stream& stream, sotto_status status, std::string_view wh
         return;
     }
     reply->turn.forget();
-    if (reply->parsed.answers == 1) { // no search: thousands may end at once
+    if (reply->parsed.answers == 1) { // skips the search below: thousands of requests may end at once
         sender_.done(reply->slot, status, why, stream.counts().generated);
         conclude(stream);
         return;
@@ -45,8 +45,8 @@ void RequestEnder::answer(Stream& stream, std::string response) noexcept {
 void RequestEnder::conclude(Stream& stream) noexcept {
     stream.busy = stream.busy && !std::exchange(stream.kv.awaits_fetch, false);
     if (stream.state == Stream::State::parked && !stream.busy) {
-        ++stream.entry.open_streams; // counted until it is closed
-        stream.session.reset();      // a parked stream has no slot
+        ++stream.entry.open_streams; // the stream counts as open until its handle is closed
+        stream.session.reset();      // a parked stream has no slot that its session could keep
     }
     stream.state = Stream::State::over;
     stream.reply->slot.stream = nullptr;
@@ -60,8 +60,8 @@ void RequestEnder::conclude(Stream& stream) noexcept {
 void RequestEnder::parked(Stream& stream) noexcept {
     stream.busy = false;
     if (stream.state == Stream::State::over) {
-        stream.session.reset();      // a parked stream has no slot
-        ++stream.entry.open_streams; // counted until it is closed
+        stream.session.reset();      // a parked stream has no slot that its session could keep
+        ++stream.entry.open_streams; // the stream counts as open until its handle is closed
         release(stream);
     } else {
         stream.state = Stream::State::parked;

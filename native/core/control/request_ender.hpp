@@ -27,18 +27,21 @@ public:
         : streams_(streams), scheduler_(scheduler), preparer_(preparer), pins_(pins), runner_(runner),
           sender_(sender) {}
 
-    // Ends a request with an error, and concludes all streams that answer it.
+    // Ends the request of `stream` with an error, and calls conclude() for all streams of
+    // the request. Does nothing if the request has ended already.
     void fail(Stream& stream, sotto_status status, std::string_view why) noexcept;
-    // Fails all requests of a model. Returns true if there were any.
+    // Ends all requests of a model with an error. Returns true if the model had any.
     bool fail_all(const ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
-    // Ends a request that took no step, with its response.
+    // Ends the request of `stream`, which needed no step, by sending `response` to the host.
     void answer(Stream& stream, std::string response) noexcept;
-    // Ends a stream after the host was sent its last event.
+    // Marks a stream as ended, removes it from the scheduler, and calls release(). Sends no event.
     void conclude(Stream& stream) noexcept;
-    // Processes a stream that was parked.
+    // Called after a job has parked a stream. Marks the stream as parked or,
+    // if the stream has ended meanwhile, calls release().
     void parked(Stream& stream) noexcept;
-    // Releases the backend's handle of a stream that has ended.
-    // Aborts the job under way if all its streams have ended.
+    // Called for a stream that has ended. Lets a pinned session keep the slot, or queues the backend's
+    // handle of the stream for closing. If a job still uses the stream, only aborts the job, and only if
+    // all streams of the job have ended.
     void release(Stream& stream) noexcept;
 
 private:

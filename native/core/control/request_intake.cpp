@@ -101,8 +101,8 @@ void RequestIntake::cancel_files(std::string_view why) noexcept {
     }
 }
 
-// Executes a request whose body was parsed. If it throws, nothing refers to the request any more, so that
-// the caller can end it with the error.
+// Executes a request whose body was parsed. If proceed() throws, no reference to the request is kept, so that
+// the caller can end the request with the error.
 void RequestIntake::proceed(Incoming& incoming) {
     Slot& slot = *incoming.slot;
     if (!is_about_sessions(incoming.op)) {
@@ -117,7 +117,7 @@ bool RequestIntake::take_read() noexcept {
     bool any = incoming_.start_reading();
     while (const auto read = incoming_.take_done()) {
         finish_reading(*read);
-        streams_.preparer().retry(); // the thread that read it is free
+        streams_.preparer().retry(); // the thread that read the request is free
         any = true;
     }
     return any;
@@ -159,8 +159,8 @@ bool RequestIntake::take_prepared() noexcept {
     }
 }
 
-// Starts answering a parsed request, or holds it if its model
-// lacks memory. If it throws, no reference to the slot is kept.
+// Starts answering a parsed request, or holds the request back while its
+// model lacks memory. If answer() throws, no reference to the slot is kept.
 void RequestIntake::answer(Slot& slot, ParsedRequest parsed) {
     warnings_.warn_of(parsed.unknown);
     ModelEntry* entry = registry_.find(sessions_.model_of(parsed));
@@ -177,13 +177,13 @@ void RequestIntake::answer(Slot& slot, ParsedRequest parsed) {
     check_can(*entry->model, slot.submission.op, parsed);
     if (slot.submission.op == SOTTO_OP_RESTORE_STATE && slot.submission.state == nullptr) {
         sender_.accepted(slot);
-        files_.read(slot, parsed.path, max_state_size(entry->model->info())); // then file_done()
+        files_.read(slot, parsed.path, max_state_size(entry->model->info())); // file_done() continues
         return;
     }
     start(slot, *entry, std::move(parsed), std::move(turn));
 }
 
-// Starts the streams that answer a request. If it throws, no reference to the slot is kept.
+// Starts the streams that answer a request. If start() throws, no reference to the slot is kept.
 void RequestIntake::start(Slot& slot, ModelEntry& entry, ParsedRequest parsed, Turn turn) {
     auto adapters = is_at_once(slot.submission.op) ? AdapterSet() : adapters_for(entry, parsed);
     entry.requests.used_at = clock_.now();
@@ -194,7 +194,7 @@ void RequestIntake::start(Slot& slot, ModelEntry& entry, ParsedRequest parsed, T
     auto streams = streams_for(reply, entry);
     streams_.preparer().retry();
     streams_.table().reserve(streams.size());
-    if (reply->op != SOTTO_OP_RESTORE_STATE) { // it was, before its file was read
+    if (reply->op != SOTTO_OP_RESTORE_STATE) { // a restore request was accepted before its file was read
         sender_.accepted(slot);
     }
     streams_.add(std::move(streams));
@@ -208,8 +208,8 @@ RequestIntake::streams_for(const std::shared_ptr<Reply>& reply, ModelEntry& entr
             std::make_unique<Stream>(reply, i, entry, streams_.table().next_number(), clock_.now())
         );
         auto& stream = *streams.back();
-        // Choices of one request start together, so that they
-        // run in batches that round alike in every run.
+        // Several choices are not prepared in advance, unless the body is large: the choices must start
+        // together, so that the same streams share a batch, with the same rounding, in every run.
         const bool alone = reply->parsed.answers == 1 || stream.terms.large;
         stream.unprepared = alone && entry.model->can_prepare() && reply->op != SOTTO_OP_RESTORE_STATE;
     }

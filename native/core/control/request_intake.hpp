@@ -1,4 +1,4 @@
-// Starts requests: from the host's submission to the streams that answer it.
+// Starts submitted requests: parses bodies, executes session requests, and creates the answering streams.
 #pragma once
 
 #include <memory>
@@ -20,8 +20,8 @@ namespace sotto {
 // Control thread only.
 class RequestIntake {
 public:
-    // `wake`: notified when the session names of a large request are known, and when the file of a saved
-    // state was read or written.
+    // `wake`: notified when the session names in a large request have been found, and when a state file has
+    // been read or written.
     RequestIntake(
         const World& world,
         ActiveStreams& streams,
@@ -31,18 +31,21 @@ public:
         Signal& wake
     );
 
-    // Starts a request for an answer. If it throws, no reference to the slot is kept.
+    // Starts a request of kind Submission::Kind::answer. If add() throws, no reference to the slot is kept.
     void add(Slot& slot);
-    // Removes a cancelled request that has no stream. Returns false if it is not here.
+    // Removes a cancelled request whose body is being read, or whose state file is being read or written.
+    // Returns false if `slot` holds no such request.
     bool drop(const Slot& slot) noexcept;
-    // End all requests that are being read, or whose file is not done.
+    // End requests as cancelled: cancel_reading() those whose body is being read, cancel_files() those whose
+    // state file is being read or written.
     void cancel_reading(std::string_view why) noexcept;
     void cancel_files(std::string_view why) noexcept;
     // Returns true if no request is being read.
     bool is_empty() const noexcept { return incoming_.is_empty(); }
 
-    // Continue with the requests that were read, that were prepared, and
-    // whose file is done. Each returns true if anything changed.
+    // Continue requests: take_read() those whose body has been parsed, take_prepared() those that the backend
+    // has prepared, take_files() those whose state file has been read or written. Each returns true if
+    // anything changed.
     bool take_read() noexcept;
     bool take_prepared() noexcept;
     bool take_files() noexcept;

@@ -1,4 +1,4 @@
-// Adds finished jobs, rests and frames to the trace, and jobs to the statistics.
+// Adds finished jobs, pauses of models and the game's frames to the trace, and jobs to the statistics.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ public:
     // Returns true if the host enabled the trace.
     bool has_trace() const noexcept { return trace_.is_kept(); }
 
-    // Adds a finished job with its waits at gates. Skips jobs that only closed streams.
+    // Adds a finished job, and its waits at gates. Skips jobs without streams.
     void add(const Job& job) noexcept;
-    // Adds a period in which models rested.
+    // Adds a pause of all models. `share`: the share of the time that models get.
     void add_rest(std::int64_t begin, std::int64_t end, sotto_mode mode, double share) noexcept;
     // Adds a frame of the game.
     void add_frame(const Frame& frame, sotto_mode mode, double share) noexcept;

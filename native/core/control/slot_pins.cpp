@@ -6,7 +6,8 @@
 namespace sotto {
 namespace {
 
-// Returns the index of the slot that a session keeps; `resting.size()`: it keeps none.
+// Returns the index of a session's slot in `entry.slots.pinned`; the
+// size of that list if the session keeps no slot.
 std::size_t slot_of(const ModelEntry& entry, const Session* session) noexcept {
     const auto found = std::ranges::find_if(entry.slots.pinned, [&](const PinnedSlot& one) {
         return session != nullptr && one.session.get() == session;
@@ -29,8 +30,8 @@ bool SlotPins::keep(Stream& stream) noexcept {
     if (!keeps || slot_of(entry, session.get()) < entry.slots.pinned.size()) {
         return false;
     }
-    session->kept.reset(); // the model still has the KV cache
-    entry.slots.pinned.push_back({session, std::exchange(stream.handle, nullptr)}); // reserved
+    session->kept.reset(); // the slot still holds the KV cache
+    entry.slots.pinned.push_back({session, std::exchange(stream.handle, nullptr)}); // capacity was reserved
     expect(entry, *session, true);
     return true;
 }
@@ -81,7 +82,7 @@ void SlotPins::release_unpinned() noexcept {
         for (auto i = entry->slots.pinned.size(); i-- > 0;) {
             const auto& session = entry->slots.pinned[i].session;
             if (!session->pinned) {
-                release(*entry, i, session.use_count() > 1); // false: the session was closed
+                release(*entry, i, session.use_count() > 1); // 1: the session was closed
             }
         }
     }
@@ -98,7 +99,7 @@ void SlotPins::park(ModelEntry& entry, std::vector<Closing>& closing) {
     for (auto& one : entry.slots.pinned) {
         if (one.handle != nullptr) {
             closing.push_back({std::exchange(one.handle, nullptr), one.session, true, {}});
-            ++entry.open_streams; // the job closes it; the slot stays kept
+            ++entry.open_streams; // the handle counts until the job closes it; the kept slot counts too
         }
     }
 }

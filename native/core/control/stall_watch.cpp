@@ -9,10 +9,10 @@
 namespace sotto {
 namespace {
 
-constexpr std::int64_t kToReport = 10'000'000'000; // ns from a call to its report, and to the next
+constexpr std::int64_t kToReport = 10'000'000'000; // ns from a call to its first report, and between reports
 constexpr std::int64_t kToReportEnding = 2'000'000'000;
 
-// Returns the backend function that a job calls last.
+// Returns the name of the backend function that a job calls last.
 const char* function_of(const Job& job) noexcept {
     constexpr std::array kFunctions = {
         "stream_close()", "adapter_open()", "resize()", "stream_open()", "stream_unpark()", "step()"
@@ -68,7 +68,7 @@ void StallWatch::report(const Job* job) noexcept {
             (ends() ? "sotto_engine_destroy() waits for it" : "the engine's other models wait for it")
         );
     };
-    attempt(write, [](sotto_status, const char*) {}); // if out of memory, the next report logs it
+    attempt(write, [](sotto_status, const char*) {}); // if out of memory, the next report tries again
 }
 
 } // namespace sotto

@@ -34,7 +34,7 @@ private:
     const Log& log_;
     const Registry& registry_;
     const Clock& clock_;
-    std::int64_t ends_since_ = kNever; // kNever: not being destroyed
+    std::int64_t ends_since_ = kNever; // when the engine's destruction started; kNever: it has not
     std::int64_t reported_ = 0;
 };
 

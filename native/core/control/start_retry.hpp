@@ -1,4 +1,4 @@
-// Retries work that failed for lack of memory.
+// Runs work that may fail, for example for lack of memory, and says when to try again.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class StartRetry {
 public:
     StartRetry(const Log& log, const Clock& clock) : log_(log), clock_(clock) {}
 
-    // Runs `body`. If it throws, logs the error, unless the previous call failed too.
+    // Runs `body`. If `body` throws, logs the error, unless the previous call of run() failed too.
     template <typename Body>
     void run(const Body& body) noexcept {
         const bool had_failed = std::exchange(failed_, false);
@@ -26,7 +26,7 @@ public:
             failed_ = true;
         });
     }
-    // Returns when run() must be called again; kNever: the last call did not fail.
+    // Returns when run() must be called again; kNever: the last call of run() did not fail.
     std::int64_t next() const noexcept { return failed_ ? clock_.now() + kPause : kNever; }
 
 private:

@@ -29,7 +29,7 @@ bool StateFetches::take_done() noexcept {
     bool any = false;
     for (Stream* stream : streams_) {
         if (stream->kv.awaits_fetch && may_go_on(*stream)) {
-            stream->kv.awaits_fetch = stream->busy = false; // the scheduler considers it again
+            stream->kv.awaits_fetch = stream->busy = false; // the scheduler considers the stream again
             any = true;
         }
     }
@@ -39,8 +39,9 @@ bool StateFetches::take_done() noexcept {
     return any;
 }
 
-// Returns true if a stream may continue with its state, or may start reading it.
-// At most `kMaxReads` streams read at a time, because each state takes memory.
+// Returns true if the read of a stream's state is done, has timed out, or may start. A read from disk takes
+// memory and starts only while fewer than `kMaxReads` reads exist; at that limit, drops a finished read
+// whose stream has no slot yet.
 bool StateFetches::may_go_on(const Stream& stream) noexcept {
     constexpr std::ptrdiff_t kMaxReads = 2;
     if (stream.kv.fetch != nullptr) {
@@ -54,7 +55,7 @@ bool StateFetches::may_go_on(const Stream& stream) noexcept {
         return other->kv.fetch != nullptr && !other->busy && other->kv.fetch->is_done();
     });
     if (unused != streams_.end()) {
-        (*unused)->kv.fetch.reset(); // it has no slot yet, and reads the state again
+        (*unused)->kv.fetch.reset(); // that stream has no slot yet, and reads its state again later
     }
     return unused != streams_.end();
 }

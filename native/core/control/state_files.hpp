@@ -1,4 +1,4 @@
-// Requests that save a state to a file, or restore one from a file.
+// Requests that save a stream's KV cache state to a file, or restore one from a file.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +25,18 @@ public:
 
     explicit StateFiles(const Hooks& hooks);
 
-    // `finished`: notified after each file.
+    // `finished`: notified each time a file has been read or written.
     void notify(Signal& finished) noexcept { worker_.tell(&finished); }
-    // Start reading the file of a request that restores a state of at most `max_size` bytes, or
-    // writing the file of a request that saves a state. If one throws, nothing has changed.
+    // read() starts reading the file of a request that restores a state of at most `max_size` bytes; write()
+    // starts writing the file of a request that saves a state. If either throws, nothing has changed.
     void read(Slot& slot, const std::string& path, std::uint64_t max_size);
     void write(Slot& slot, const std::string& path, PageBuffer state, std::uint32_t tokens);
 
-    // Takes the oldest request whose file is done; its slot is null if none is done.
+    // Removes and returns the oldest request whose file has been read or written;
+    // returns a request with a null slot if there is none.
     Request take_done() noexcept;
-    // Removes a request whose file is not done. A file that is being written is completed. cancel()
-    // returns false if the request is not here; cancel_oldest() returns null if no request is left.
+    // Remove the request of `slot`, or the oldest request. A file that is being written is still completed.
+    // cancel() returns false if `slot` has no request here; cancel_oldest() returns null if none is left.
     bool cancel(const Slot& slot) noexcept;
     Slot* cancel_oldest() noexcept;
 

@@ -26,13 +26,14 @@ public:
     // Returns true if spill() would start now, or memory is being freed already.
     bool can_make_room() const noexcept { return !worker_.is_busy() || worker_.makes_room(); }
     // Starts spilling parked KV cache from memory to disk until
-    // `bytes` are freed. Does nothing while a run is under way.
+    // `bytes` are freed. Does nothing if the spill thread is at work.
     void spill(std::uint64_t bytes) {
         if (!worker_.is_busy()) {
             worker_.begin(classes_.usual(), bytes);
         }
     }
-    // Spills KV cache in advance, so that the next stream can be parked without a wait.
+    // Starts spilling parked KV cache in advance if it takes more memory than
+    // is left for it, so that the next stream can be parked without a wait.
     void tidy() {
         if (!worker_.is_busy() && kv_states_.is_untidy()) {
             worker_.begin(settings_.prioritizes_compute() ? ThreadClass::normal : ThreadClass::idle, 0);

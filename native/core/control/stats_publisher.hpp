@@ -17,9 +17,9 @@ public:
     StatsPublisher(const Clock& clock, Meter& meter, Recorder& recorder)
         : clock_(clock), meter_(meter), recorder_(recorder) {}
 
-    // Called after each iteration of the control thread's loop. `worked`: the iteration
-    // changed something, so that another follows. Returns true if something changed since
-    // the last publish(), and either that was 50 ms ago or the thread is about to sleep.
+    // Called after each iteration of the control thread's loop. `worked`: the iteration changed
+    // something, so that another iteration follows. Returns true if something changed since the
+    // last publish(), and either that call was 50 ms ago or the thread is about to sleep.
     bool is_due(bool worked) noexcept;
     // Publishes the statistics, and flushes the recording.
     // `share`: the share of the time that models get.

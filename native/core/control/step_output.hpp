@@ -1,4 +1,4 @@
-// Converts what a step generated for a stream to the text of its answer.
+// Converts the output that a step generated for a stream to parts of the stream's answer.
 #pragma once
 
 #include "core/request/answer.hpp"
@@ -6,8 +6,8 @@
 
 namespace sotto {
 
-// Adds an item of a step to the answer of its stream. Returns what is new. Throws
-// Error(SOTTO_ERROR_INFERENCE) if the backend returned invalid JSON.
+// Adds the output of one stream of a step to the stream's answer. Returns the parts of the answer
+// that are new. Throws Error(SOTTO_ERROR_INFERENCE) if the backend returned invalid JSON.
 AnswerIncrement read_output(const sotto_step_item& work, Model& model, Answer& answer);
 
 } // namespace sotto

@@ -27,7 +27,7 @@ void StepRunner::follow_with(std::unique_ptr<Job> next) noexcept {
     next_ = std::move(next);
     next_->thread_class = job_->thread_class;
     for (auto& work : std::get<StepJob>(next_->what).work) {
-        work.remaining = 0; // otherwise it does not follow
+        work.remaining = 0; // the queued step starts only if no prompt tokens remain
     }
     compute_.follow_with(*next_);
 }

@@ -29,8 +29,8 @@ public:
     // Starts a job. The thread of the job's class must be prepared, see Compute::prepare(), and no job
     // may be under way.
     void begin(std::unique_ptr<Job> job) noexcept;
-    // Queues a step after the step under way. It starts if
-    // all streams of that step have more to generate.
+    // Queues a step after the step under way. The queued step starts if all
+    // streams of the step under way have more to generate.
     void follow_with(std::unique_ptr<Job> next) noexcept;
     // Removes the queued job unless it has started, because another job is due first.
     void hold_back() noexcept;
@@ -39,11 +39,11 @@ public:
 
     // Aborts the job under way and the queued job if all streams of the job have ended.
     void abort_if_unwanted() noexcept;
-    // Moves the job under way out of the idle class, because something waits for its end.
+    // Moves the thread of the job under way out of the idle class, so that the job ends sooner.
     void raise() noexcept;
     // Handles a stalled job: moves a job that no thread of the idle class has
-    // started to the normal class, and ends a step that reaches no gate, so
-    // that it is repeated there. Throws if the normal class has no thread.
+    // started to the normal class, and ends a step that reaches no gate, so that the
+    // step is repeated. Throws if the thread of the normal class cannot be started.
     void rescue();
     // Returns when rescue() must be called next; kNever: not before the job is done.
     std::int64_t rescue_due() const noexcept;
@@ -55,9 +55,9 @@ private:
     const Clock& clock_;
     std::unique_ptr<Job> job_;
     struct {
-        bool raised = false;      // moving its thread was requested
+        bool raised = false;      // moving the thread of the job was requested
         std::int64_t checked = 0; // time of the last check; 0: none
-        std::uint32_t seen = 0;   // gates reached at that time
+        std::uint32_t seen = 0;   // gates reached at the last check
         std::int64_t moved = 0;   // when `seen` last changed
     } watch_;                     // for the job under way
     std::unique_ptr<Job> next_;

@@ -5,14 +5,14 @@
 namespace sotto {
 
 // Threads wait for each other inside a step: if another program occupies the core
-// of one, the step takes hundreds of times as long. Ending it and repeating it on
-// fewer threads is faster. The duration of the first steps cannot be predicted: a
+// of one thread, the step takes hundreds of times as long. Ending the step and repeating
+// it on fewer threads is faster. The duration of the first steps cannot be predicted: a
 // large model whose steps take longer than `kUnknown` loses that time once.
 std::int64_t patience_of(const Job& job, bool deterministic) noexcept {
     constexpr std::int64_t kTimes = 4;
     constexpr std::int64_t kAtLeast = 20'000'000;
     constexpr std::int64_t kUnknown = 250'000'000;
-    constexpr std::int64_t kAtMost = 250'000'000; // beyond the prediction
+    constexpr std::int64_t kAtMost = 250'000'000; // ns beyond the prediction
     const bool repeats = job.entry->model->info().can(SOTTO_CAPABILITY_ABORTABLE);
     if (!repeats || job.threads <= 1 || deterministic) {
         return 0;
@@ -21,7 +21,8 @@ std::int64_t patience_of(const Job& job, bool deterministic) noexcept {
         return job.entry->gave_up ? 0 : kUnknown;
     }
     auto load = job.load;
-    if (load.prompt == 0 && load.answers == 1) { // the backend sets the draft length
+    if (load.prompt == 0 &&
+        load.answers == 1) { // the backend may add draft tokens: assumes the maximum so far
         load.add_answer(static_cast<std::uint32_t>(load.reach), job.entry->max_decoded - 1);
     }
     const auto longest = std::max(job.predicted, job.entry->costs.predict(job.threads, load));

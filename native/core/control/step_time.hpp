@@ -1,4 +1,4 @@
-// Limits how long steps take, and learns from how long they took.
+// Limits the duration of steps, and learns from measured durations.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ StreamTerms terms_of(const Reply& reply, std::uint64_t number) noexcept {
     };
 }
 
-// Returns null for data, which is not text and is delivered without pacing.
+// Returns null if the operation produces data instead of text: data is delivered without pacing.
 const Pacer* pacer_of(const Reply& reply, std::uint32_t index) noexcept {
     return has_data(reply.op) ? nullptr : &reply.events.answers[index]->pacer;
 }
@@ -71,7 +71,7 @@ void Stream::stepped(std::uint32_t left, bool spoke, std::int64_t now) noexcept 
 }
 
 Counts Stream::counts() const noexcept {
-    // A stream without a token may outlive its request, and so the slot.
+    // Reads the request's slot only after a token: before, the stream may outlive the request and its slot.
     return usage_.counts(generated, first, generated > 0 ? reply->slot.submitted_ns : 0);
 }
 

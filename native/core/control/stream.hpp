@@ -28,20 +28,20 @@ struct Reply {
     const std::shared_ptr<const PageBuffer> state; // state to restore; or null
     const bool chunked;
     Writer writer;
-    std::vector<CompleteAnswer> complete; // by choice, once it has ended
+    std::vector<CompleteAnswer> complete; // by choice; set once the choice has ended
     std::uint32_t left;                   // choices that have not ended
     Counts counts;                        // total of the choices that have ended
-    bool over = false;                    // its last event was sent, or is about to be
-    Turn turn;                            // of a session, if it names one
+    bool over = false;                    // the request's last event was sent, or is about to be
+    Turn turn;                            // turn of the session that the request names, if any
     const AdapterSet adapters;
 };
 
 // The KV cache of a stream outside of its slot. Control thread only.
 struct SavedKvCache {
     KvStateStore::Kept parked;                  // saved while the stream is parked; or null
-    std::shared_ptr<Session> keeper;            // keeps the KV cache after closing; or null
+    std::shared_ptr<Session> keeper;            // session that keeps the KV cache after closing; or null
     std::shared_ptr<KvStateStore::Fetch> fetch; // read of the KV cache to restore; or null
-    std::int64_t fetch_until = kNever;          // then the stream continues without
+    std::int64_t fetch_until = kNever;          // when the stream stops waiting for `fetch`
     bool awaits_fetch = false;                  // the stream is `busy` because it waits for `fetch`
 };
 
@@ -71,11 +71,11 @@ public:
     void* handle = nullptr; // the backend's stream, once opened
     StreamOutput output;
     SavedKvCache kv;
-    std::shared_ptr<Session> session; // of its turn, may keep its slot; or null
+    std::shared_ptr<Session> session; // session of the request, which may keep the slot; or null
     Preparation preparation;
 
     void opened(const StreamInfo& info, std::int64_t now);
-    // Called after a step. `spoke`: it generated a token.
+    // Called after a step. `left`: prompt tokens left to prefill; `spoke`: the step generated a token.
     void stepped(std::uint32_t left, bool spoke, std::int64_t now) noexcept;
 
     Counts counts() const noexcept;

@@ -1,4 +1,4 @@
-// What the steps of a stream have generated.
+// Output that the steps of a stream have generated.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct StreamOutput {
 
     Answer answer;
     Progress progress;
-    PageBuffer saved_state;         // of a save operation
+    PageBuffer saved_state;         // KV cache state, if the request saves it
     std::uint32_t saved_tokens = 0; // number of tokens in `saved_state`
 };
 

@@ -13,12 +13,12 @@ bool StreamPreparer::start() noexcept {
         auto* next = scheduler_.next_unprepared(clock_.now(), threads_.has_room(true));
         may_start_ = next != nullptr;
         if (next != nullptr) {
-            auto& stream = static_cast<Stream&>(*next); // the scheduler holds no other class
+            auto& stream = static_cast<Stream&>(*next); // the scheduler holds only objects of class Stream
             attempt(
                 [&] { prepare(stream); },
                 [&](sotto_status, const char*) {
                     stream.preparation.task.reset();
-                    stream.unprepared = false; // then the compute thread prepares it
+                    stream.unprepared = false; // the compute thread prepares the request instead
                 }
             );
             scheduler_.changed(stream);

@@ -1,4 +1,4 @@
-// Prepares requests with their backends ahead of their turn, on preparing threads.
+// Prepares requests with their backends on preparing threads, before their streams get slots.
 #pragma once
 
 #include <vector>
@@ -29,7 +29,7 @@ public:
     void retry() noexcept { may_start_ = true; }
     // Starts preparing streams while threads are free. Returns true if it started any.
     bool start() noexcept;
-    // Takes a stream whose preparation has ended; it is no longer `busy`.
+    // Removes and returns a stream whose preparation has ended. That stream is no longer `busy`.
     Done take_done() noexcept;
 
 private:

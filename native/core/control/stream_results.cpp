@@ -7,7 +7,7 @@
 namespace sotto {
 namespace {
 
-// Drops a saved state that cannot be restored, so that it is not tried again.
+// Drops the session's saved KV cache if the job failed to restore it, so that no later job tries again.
 void forget_useless(const EnterJob& job, const Stream& stream) noexcept {
     if (job.useless && stream.session != nullptr && stream.session->kept == job.recalls) {
         stream.session->kept.reset();
@@ -78,7 +78,7 @@ void StreamResults::opened(const Job& job, OpenJob& open, Stream& stream) noexce
 }
 
 void StreamResults::resumed(const Job& job, const ResumeJob& resume, Stream& stream) noexcept {
-    stream.session = job.failure ? nullptr : stream.session; // after a failure it has no slot
+    stream.session = job.failure ? nullptr : stream.session; // after a failure the stream has no slot
     if (stream.state == Stream::State::over) {
         ender_.release(stream);
         return;
@@ -133,8 +133,8 @@ void StreamResults::hear(Stream& stream, const sotto_step_item& work, const Answ
     }
 }
 
-// Keeps the KV cache for the session when the stream is closed. With more sessions
-// than slots, it would otherwise be lost before the session's next turn.
+// Lets the session keep the KV cache when the stream is closed, if the session is pinned or there are more
+// sessions than slots: the KV cache in the slot could be lost before the session's next turn.
 void StreamResults::keep_state(Stream& stream) const noexcept {
     const bool alone = settings_.is(SOTTO_ENGINE_DETERMINISTIC);
     const bool matters = stream.session != nullptr && stream.session->pinned;

@@ -31,10 +31,11 @@ public:
         : settings_(settings), clock_(clock), sessions_(sessions), meter_(meter), sender_(sender),
           files_(files), preparer_(preparer), ender_(ender) {}
 
-    // Processes the streams that a job closed: their sessions keep the KV cache.
+    // Called after each job, which may have closed streams. Stores the saved
+    // KV cache of a closed stream in the session that keeps it.
     static void closed(const Job& job) noexcept;
-    // Processes the result of a job that opened, unparked or stepped
-    // streams. `followed`: another job of these streams is under way.
+    // Applies the result of a job to the streams that the job opened, unparked
+    // or stepped. `followed`: another job of these streams is under way.
     void take(Job& job, bool followed) noexcept;
 
 private:

@@ -16,7 +16,7 @@ class StreamTable {
 public:
     const std::vector<std::unique_ptr<Stream>>& all() const noexcept { return streams_; }
     bool is_empty() const noexcept { return streams_.empty(); }
-    // Returns true if a stream has ended and was not swept yet.
+    // Returns true if a stream has ended and was not freed by sweep() yet.
     bool has_ended() const noexcept { return !ended_.empty(); }
 
     // Returns the number of the next stream, in order of arrival.
@@ -24,7 +24,7 @@ public:
     // Reserves capacity for more streams, so that neither add() nor end() can fail.
     void reserve(std::size_t more);
     Stream& add(std::unique_ptr<Stream> stream) noexcept;
-    // Returns a stream of a request that has not ended; null if none.
+    // Returns a stream of the request in `slot`; null if the request has ended or has no stream.
     Stream* find(const Slot& slot) const noexcept;
     // Marks a stream as ended, so that sweep() frees it.
     void end(Stream& stream) noexcept { ended_.push_back(&stream); }

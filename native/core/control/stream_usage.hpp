@@ -16,7 +16,7 @@ public:
     // Called after each token.
     void generated(std::int64_t now) noexcept { last_ = now; }
 
-    // Returns the tokens of the prompt; all else is 0.
+    // Returns the counts of prompt tokens; all other counts and times are 0.
     const Counts& prompt() const noexcept { return prompt_; }
     // Returns all counts after `generated` tokens. `first`: time of the first
     // token. `submitted`: when the host submitted the request.

@@ -29,14 +29,14 @@ public:
     // Chooses the class of the next steps. `has_idle`: the system has an idle
     // class. Returns false while the choice depends on a probe that is under way.
     bool settle(bool has_idle);
-    // Processes the progress of the probe under way.
+    // Updates the choice of the class from the progress of the probe under way.
     void take_probe() noexcept;
     // Returns when the running probe of the idle class times out, if steps wait
     // for its result; kNever otherwise, or if compute has priority.
     std::int64_t next_wake() const noexcept;
-    // Learns from the duration of a step whether threads of its class get cores.
+    // Learns from the duration of a step in the idle class whether threads of that class get cores.
     void learn(const Job& job) noexcept;
-    // Called if a job of the idle class got no core: the class is avoided for a while.
+    // Called if a job of the idle class got no core: avoids that class for a while.
     void stood_still(std::int64_t now) noexcept;
     bool avoids_idle() const noexcept { return avoids_idle_; }
 

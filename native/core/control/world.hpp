@@ -15,8 +15,8 @@
 
 namespace sotto {
 
-// Arguments of constructors, which keep references only to the objects that they need.
-// All of the objects outlive the control thread.
+// Passed to constructors of the control thread's classes, each of which keeps references
+// only to the objects that it uses. All of the objects outlive the control thread.
 struct World {
     const Hooks& hooks;
     const Settings& settings;
