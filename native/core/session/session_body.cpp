@@ -13,7 +13,8 @@ std::string_view trimmed(std::string_view text) {
                                            : text.substr(first, text.find_last_not_of(kSpace) + 1 - first);
 }
 
-// Returns `json` without its outer brackets. Throws if they are not `open` and `close`.
+// Returns `json` without its outer brackets. Throws Error(SOTTO_ERROR_ARGUMENT)
+// unless `json` is valid and the brackets are `open` and `close`.
 std::string_view inner(std::string_view json, char open, char close, const char* name, const char* what) {
     const auto whole = trimmed(json);
     if (whole.size() < 2 || whole.front() != open || whole.back() != close || !is_json(whole)) {
@@ -28,7 +29,7 @@ std::string_view inner(std::string_view json, char open, char close, const char*
 
 class Body {
 public:
-    // Adds members that the host wrote. Later members replace earlier ones of the same name.
+    // Adds members from the host's JSON. Members added later replace those with the same name.
     void splice(std::string_view members) {
         if (!members.empty()) {
             separate() += members;

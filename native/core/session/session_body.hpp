@@ -14,7 +14,7 @@ struct SessionOpening {
     std::string_view system;   // empty: no system message
     std::string_view messages; // a JSON array; empty: no messages
     std::string_view from;     // session to fork; empty: none
-    std::uint32_t keep = 0;    // messages to keep; 0: all
+    std::uint32_t keep = 0;    // number of first messages of `from` to copy; 0: all
     bool pinned = false;
 };
 
@@ -25,11 +25,11 @@ struct SessionTurn {
     std::uint32_t max_tokens = 0; // 0: no limit
 };
 
-// All throw Error(SOTTO_ERROR_ARGUMENT) if JSON from the host is malformed or has the wrong type. Its
-// contents are checked when the request is read.
+// Each function returns a request's body as JSON. Throws Error(SOTTO_ERROR_ARGUMENT) if JSON from the host is
+// malformed or has the wrong type; the contents of that JSON are checked later, when the request is read.
 std::string open_session_body(const SessionOpening& opening);
 std::string say_body(const SessionTurn& turn);
-// Empty `id`: not about a particular session.
+// For requests that change, read, close or list sessions. Empty `id`: all sessions.
 std::string session_body(
     std::string_view id,
     std::optional<bool> pinned = std::nullopt,

@@ -29,7 +29,7 @@ std::string named(const std::string& id) {
     return "session '" + excerpt(id, kLongestId) + "'";
 }
 
-// Bytes of the messages as a JSON array.
+// Returns the size in bytes of the messages in a JSON array, with commas.
 std::size_t length_of(const std::vector<Message>& messages) noexcept {
     std::size_t length = 0;
     for (const auto& message : messages) {
@@ -52,7 +52,7 @@ std::string list_of(const std::vector<Message>& messages) {
     return list + "]";
 }
 
-// `messages` is JSON: the messages themselves, or their number.
+// Returns the JSON object that describes a session. `messages`: JSON, either the messages or their number.
 std::string told(const std::string& id, const Talk& talk, bool pinned, const std::string& messages) {
     std::string text = R"({"object":"session","session":)" + as_json(id);
     if (!talk.model.empty()) {
@@ -229,7 +229,7 @@ std::string Sessions::open(const SessionRequest& requested) {
     return response;
 }
 
-// A running chat of the session continues, but its turn is not stored.
+// A running chat request of the session continues, but no later request sees its messages.
 void Sessions::close(const std::string& id) {
     find(id)->pinned = false;
     open_.erase(id);

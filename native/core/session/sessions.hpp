@@ -21,22 +21,22 @@ namespace sotto {
 using Message = std::shared_ptr<const std::string>;
 
 struct Talk {
-    std::string model; // empty: no model was named
+    std::string model; // id of the model; empty: none was named
     std::vector<Message> messages;
-    AdaptersAsked adapters; // adapters that its answers use
+    AdaptersAsked adapters; // adapters that the session's answers use
 };
 
 struct Session {
     Talk talk;
-    sotto_request answers = 0;    // the running chat; 0: none
-    bool pinned = false;          // it keeps its slot between turns
+    sotto_request answers = 0;    // id of the running chat request; 0: none
+    bool pinned = false;          // the session keeps its slot between turns
     KvStateStore::Kept kept;      // KV cache after its last turn, or null
     std::string kept_by;          // model that made the KV cache
     std::uint64_t kept_group = 0; // group of adapters that the KV cache was made with
 };
 
-// A running turn of a session, from the start of its chat until the host has received the last event. Does
-// nothing for a chat without a session.
+// A running turn of a session, from the start of the chat request until the host has received the last event.
+// An empty Turn, without a session, does nothing.
 class Turn {
 public:
     Turn() = default;
@@ -45,8 +45,8 @@ public:
     Turn& operator=(Turn&&) = delete;
     ~Turn();
 
-    // Stores the completed answer in the session and frees the session for the next turn. If it throws,
-    // nothing has changed.
+    // Stores the completed answer in the session and frees the session for the next turn. If remember()
+    // throws, nothing has changed.
     void remember(const CompleteAnswer& complete);
     const std::shared_ptr<Session>& session() const noexcept { return session_; }
     // Called if the answer failed or could not be delivered: restores the session to its state before the
@@ -78,16 +78,18 @@ public:
     )
         : most_(most), places_(std::move(places)) {}
 
-    // Executes a session request. Returns its response. If it throws, nothing has changed.
+    // Executes a session request. Returns the response. If answer() throws, nothing has changed.
     std::string answer(sotto_op op, const SessionRequest& request);
     std::string answer(sotto_op op, std::string_view body) {
         return answer(op, read_session_request(op, body));
     }
 
-    // Starts a request. If it belongs to a session, sets the session's model in `parsed` unless the request
-    // names one, and replaces `body` by what the backend receives: all messages of the session.
+    // Called when a request starts. If the request names a session, sets the session's model and adapters in
+    // `parsed` unless the request names its own, and replaces `body` by a body for the backend with all
+    // messages of the session. Returns the session's turn for a chat request, otherwise an empty Turn.
     Turn begin(sotto_op op, sotto_request request, ParsedRequest& parsed, PageString& body);
-    // The model that will answer: the request's, otherwise the session's, if that session exists.
+    // Returns the id of the model that will answer: the request's model, otherwise the session's; empty if
+    // neither names one.
     const std::string& model_of(const ParsedRequest& parsed) const noexcept;
     std::size_t count() const noexcept { return open_.size(); }
 
