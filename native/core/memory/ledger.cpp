@@ -89,7 +89,7 @@ std::uint64_t Ledger::over() const noexcept {
     return max == 0 || taken <= max ? 0 : taken - max;
 }
 
-// Refuses values whose sum would overflow, with and without a ceiling: backends may report anything.
+// Prevents overflow of the sum, with or without a ceiling: a backend may report any number of bytes.
 void Ledger::check_countable(const std::string& whose, std::uint64_t bytes, std::uint64_t had) const {
     if (bytes > kMaxSum - (used() - had)) {
         throw Error(

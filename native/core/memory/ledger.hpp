@@ -17,11 +17,13 @@ enum class Use : std::uint8_t { weights, kv, compute, adapter, image, spilled_kv
 constexpr std::size_t kUses = 6;
 const char* name_of(Use use) noexcept;
 
-// The accounts of one device. Claims may be taken and released on any thread; the simple getters never wait.
+// The accounts of one device. Claims may be taken and released on any thread. All getters except snapshot()
+// never wait.
 class Ledger {
 public:
     using ByUse = std::array<std::uint64_t, kUses>;
-    // Called for each change, in order. Must neither throw nor call the ledger.
+    // Called for each change, in order. `bytes`: negative for a decrease. Must neither throw nor call the
+    // ledger.
     using Told = std::function<void(Use use, const std::string& whose, std::int64_t bytes)>;
 
     // A reservation of device memory: taken before the memory is allocated, released by the destructor.
@@ -38,8 +40,8 @@ public:
         void settle(std::uint64_t bytes);
         // Sets the reservation to the actual size, even if that exceeds the ceiling.
         void correct(std::uint64_t bytes) noexcept;
-        // Corrects two claims of one ledger atomically: no other thread can observe the sum in between, or
-        // take what only the first change frees. A decrease is reported before an increase.
+        // Corrects two claims of one ledger under one lock, so that no other thread can reserve the bytes
+        // that the first change frees. A decrease is reported before an increase.
         static void
         correct(Claim& one, std::uint64_t bytes, Claim& other, std::uint64_t other_bytes) noexcept;
         void release() noexcept;
@@ -62,7 +64,7 @@ public:
     // to make room.
     Claim take(Use use, std::string_view whose, std::uint64_t bytes);
 
-    // 0: no ceiling. Existing claims stay, even if they exceed the new ceiling.
+    // Sets the ceiling in bytes; 0: none. Existing claims stay, even if they exceed the new ceiling.
     void set_ceiling(std::uint64_t bytes) noexcept { ceiling_.store(bytes, std::memory_order_relaxed); }
     std::uint64_t ceiling() const noexcept { return ceiling_.load(std::memory_order_relaxed); }
     std::uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
@@ -91,7 +93,8 @@ public:
 private:
     static constexpr std::uint64_t kMaxSum = INT64_MAX;
 
-    // Requires mutex_, like add(). Throws Error(SOTTO_ERROR_BUDGET).
+    // Throws Error(SOTTO_ERROR_BUDGET) if the sum of all claims would exceed kMaxSum after a claim changes
+    // from `had` to `bytes` bytes. Requires mutex_.
     void check_countable(const std::string& whose, std::uint64_t bytes, std::uint64_t had) const;
     // Requires mutex_.
     void add(Use use, const std::string& whose, std::int64_t bytes) noexcept;
@@ -102,7 +105,7 @@ private:
     std::atomic<std::uint64_t> peak_{0};
     std::array<std::atomic<std::uint64_t>, kUses> by_use_{};
     std::array<std::atomic<std::uint64_t>, kUses> peaks_{};
-    mutable std::mutex mutex_; // guards the members below, and all writes of those above except ceiling_
+    mutable std::mutex mutex_; // guards owners_, and all writes to the members above except ceiling_
     std::map<std::string, ByUse, std::less<>> owners_;
 };
 

@@ -1,4 +1,4 @@
-// JSON reports about memory.
+// JSON reports about memory: the plan of a load, and the memory in use.
 #include "core/memory/report.hpp"
 
 #include <algorithm>
