@@ -30,7 +30,7 @@ bool LineReader::next(std::string& line) {
     return found;
 }
 
-// Returns false at the end of the file.
+// Reads the next piece of the file once piece_ is used up. Returns false at the end of the file.
 bool LineReader::fill() {
     if (at_ < piece_.size()) {
         return true;

@@ -11,7 +11,7 @@
 
 namespace sotto {
 
-// Counters that only the control thread writes, and publishes from time to time.
+// Counters that the control thread writes and publishes. Control thread only, except read().
 class Meter {
 public:
     struct Done {
@@ -26,14 +26,15 @@ public:
     void did(const Done& done) noexcept;
     // Records the end of a request.
     void ended(sotto_status status) noexcept;
-    // Records an answer's time to first token, and its cached prompt tokens.
+    // began() records an answer's time to first token, remembered() the prompt tokens that were cached.
     void began(double first_ms) noexcept;
     void remembered(std::uint32_t tokens) noexcept { all_.cached_prompt_tokens += tokens; }
 
-    // Publishes the statistics. `now` holds the current values; the meter fills in all counters.
+    // Publishes the statistics at `time`. `now`: current values, such as the number of waiting requests; the
+    // meter adds the counters.
     void show(const sotto_stats& now, std::int64_t time) noexcept;
 
-    // Returns the statistics published last, with those of frames. Any thread.
+    // Returns the statistics published last, with statistics of the game's frames. Any thread.
     sotto_stats read(const Frames& frames, std::int64_t now) const noexcept;
 
 private:

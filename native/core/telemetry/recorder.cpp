@@ -85,8 +85,8 @@ void Recorder::write_out() {
     writer_.append(std::exchange(lines_, {}));
 }
 
-// Runs `body`, which appends lines. Stops the recording if that throws: a missing line would invalidate all
-// later ones.
+// Runs `body`, which appends lines. Stops the recording if `body` throws: a missing line would invalidate all
+// later lines.
 template <typename Body>
 void Recorder::write(const Body& body) noexcept {
     if (is_on()) {

@@ -1,4 +1,4 @@
-// Records the inputs of scheduling decisions and the decisions, for replay: see replay.hpp.
+// Records scheduling decisions and the inputs of these decisions, for replay: see replay.hpp.
 #pragma once
 
 #include <atomic>
@@ -16,15 +16,17 @@
 
 namespace sotto {
 
-// One JSON object per line. "is" names its type; times are nanoseconds on the engine's clock.
+// A recording has one JSON object per line. "is" names the type of the line; times are nanoseconds on the
+// engine's clock.
 //
 //     engine   the first line: version of the library, and the engine's settings
 //     model    a model was added or changed
-//     stream   a stream was added; "gone": it was removed
+//     stream   a stream was added
+//     gone     a stream was removed
 //     request  the fields of a request that matter to the scheduler
 //     facts    changed values of a model or stream
 //     step     duration of a step
-//     frame    a frame of the game, and the duty cycle after it
+//     frame    a frame of the game, and the duty cycle after the frame
 //     threads  thread count of a job
 //     rest     how long models pause after a step
 //     next     decision: what runs next

@@ -19,7 +19,7 @@ namespace {
 // Shared with the writer thread, which may outlive the engine.
 struct RecordingWriter::Target {
     File file;                          // owned by the writer thread once a task is queued
-    std::atomic<std::size_t> queued{0}; // bytes
+    std::atomic<std::size_t> queued{0}; // bytes of queued lines
     std::error_code error;              // set before `failed`
     std::atomic<bool> failed{false};
 };

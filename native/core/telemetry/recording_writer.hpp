@@ -9,7 +9,7 @@
 
 namespace sotto {
 
-// Used by the control thread; after that has ended, by the thread that destroys the engine.
+// Control thread only; after the end of that thread, only the thread that destroys the engine.
 class RecordingWriter {
 public:
     explicit RecordingWriter(const Hooks& hooks) : worker_(hooks) {}
@@ -24,7 +24,7 @@ public:
     // Writes the queued lines and closes the file. Throws Error(SOTTO_ERROR_STATE) if that fails or takes
     // longer than `timeout_ns`; the end of the recording is then lost.
     void finish(std::int64_t timeout_ns);
-    // Appends no more lines. Queued lines are still written while this object exists.
+    // Ends the recording without a wait. Queued lines are still written while this object exists.
     void stop() noexcept { target_.reset(); }
 
 private:

@@ -22,7 +22,7 @@ constexpr std::int64_t kMaxTime = std::int64_t{1} << 60;
 constexpr std::size_t kMaxStreams = 65'536; // maximum of live streams, as in an engine
 constexpr std::size_t kMaxModels = 4'096;
 
-// Typed access to the fields of a line. All fields are required.
+// Typed access to the fields of a line. The typed getters throw if a field is absent.
 class Line {
 public:
     Line(const Json& object, std::size_t number) : fields_(object, "line " + std::to_string(number)) {}
@@ -77,10 +77,10 @@ private:
     Fields fields_;
 };
 
-// Compares decisions with the recorded ones.
+// Compares replayed decisions with the recorded ones.
 class Comparison {
 public:
-    // The line whose decisions are compared from now on.
+    // Sets the number of the line whose decisions are compared from now on.
     void begin(std::size_t line) noexcept { line_ = line; }
 
     void compare(const char* what, const Json& recorded, const Json& replayed) {

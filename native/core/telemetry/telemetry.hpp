@@ -1,4 +1,4 @@
-// What an engine records about itself.
+// The telemetry of an engine: trace, statistics and recording.
 #pragma once
 
 #include <cstdint>

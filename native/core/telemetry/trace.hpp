@@ -17,7 +17,7 @@ public:
 
     bool is_kept() const noexcept { return !slices_.empty(); }
 
-    // Drops the slice if the ring is full.
+    // Adds a slice, or drops it if the ring is full. Control thread only.
     void add(sotto_slice slice) noexcept {
         const auto written = written_.load(std::memory_order_relaxed);
         if (written - read_.load(std::memory_order_acquire) == slices_.size()) {
