@@ -22,8 +22,8 @@ namespace sotto {
 class Engine {
 public:
     explicit Engine(EngineOptions options);
-    // Destroys an engine after close() that no other thread uses. Threads that do not end within
-    // about 100 ms are detached where that is safe, and end by themselves.
+    // Destroys an engine. Call after close(), once no other thread uses the engine. Threads that do not
+    // end within about 100 ms are detached where that is safe, and end by themselves.
     static void end(std::unique_ptr<Engine> engine) noexcept;
 
     HostRequests& requests() noexcept { return requests_; }
@@ -33,10 +33,11 @@ public:
     void set_target_tps(float tps) noexcept;
     // See sotto_engine_set_request_tps().
     bool set_request_tps(sotto_request id, float tps) noexcept;
-    // Never blocks.
+    // Returns the current statistics. Never blocks.
     sotto_stats stats() noexcept;
     void add_backend(const sotto_backend& table) { devices_.modules.add(table); }
-    // See sotto_engine_attach_gpu() and sotto_engine_detach_gpu(); the two may wait for each other.
+    // See sotto_engine_attach_gpu() and sotto_engine_detach_gpu(); each waits while the other
+    // runs on another thread.
     sotto_gpu_sharing attach_gpu(const gpu::Renderer& renderer);
     bool detach_gpu();
     Frames& frames() noexcept { return frames_; }

@@ -29,20 +29,20 @@ bool wait_for(Ending& ending, std::int64_t most) noexcept {
 
 } // namespace
 
-// Returns true if the engine uses nothing that the host or its caller owns once hooks are disabled:
-// no host backend, shared GPU, custom clock or recording.
+// Returns true if the engine's threads may outlive the engine's end: with its hooks disabled, the engine
+// uses nothing that the host owns (host backend, shared GPU, custom clock), and writes no recording.
 bool Engine::may_be_left() const noexcept {
     return clock_ == &system_clock() && !devices_.modules.has_hosts() && devices_.manager.shared() == 0 &&
            !telemetry_.recorder.is_on();
 }
 
-// Threads of the idle class or with a lower priority cannot return to the normal class on Linux, so
-// waiting for one would last until no other thread wants its core. Such threads are detached, with
-// the memory they use, and free it when they run.
+// On Linux, a thread of the idle class or of lower priority cannot return to the normal class, so its end
+// may be delayed until no other thread wants its core. The destructor runs on a separate thread, which is
+// detached if it waits for such a thread too long: the engine's memory is then freed later.
 void Engine::end(std::unique_ptr<Engine> engine) noexcept {
     constexpr std::int64_t kPatience = 60'000'000;
     if (!engine->may_be_left()) {
-        return; // destructor waits for all threads
+        return; // the destructor runs here, and waits for all threads
     }
     const auto outlives = engine->hooks_.outlives;
     std::shared_ptr<Ending> ending;

@@ -1,4 +1,4 @@
-// The memory that an engine counts: its budget, and the KV caches of streams without a slot.
+// Accounting of an engine's memory, and the store of KV caches of streams without a slot.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace sotto {
 // Any thread may call any function.
 class EngineMemory {
 public:
-    // `hooks`: told of changes; must outlive the object.
+    // `hooks`: its memory hook is called for each change; must outlive the object.
     EngineMemory(const EngineOptions& options, const Hooks& hooks);
 
     // Writes the memory in use and the budget to `stats`.
@@ -30,7 +30,7 @@ public:
 private:
     const std::string device_;
     Ledger ledger_;
-    // Host memory, where ledger_ counts the memory of a device. Without a ceiling.
+    // Counts spilled KV cache in host memory, unless `ledger_` counts host memory. Has no ceiling.
     Ledger host_ledger_;
     KvStateStore kv_states_;
 };

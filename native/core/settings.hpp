@@ -21,7 +21,7 @@ namespace sotto {
 // State that detached threads may still use after their engine was destroyed.
 struct Outlives {
     HookGate gate;
-    // Ever had threads of idle class or lower priority
+    // True once a thread of the idle class or of lower priority was started, preparing threads aside
     std::atomic<bool> has_yielding_threads{false};
 };
 
@@ -40,7 +40,7 @@ struct Hooks {
     void thread_started(const std::string& role) const;
 };
 
-// A profiler zone, from construction to destruction.
+// A zone in the host's profiler, which lasts from construction to destruction.
 class Zone {
 public:
     Zone(const Hooks& hooks, const char* name);
@@ -60,13 +60,13 @@ struct EngineOptions {
     sotto_mode mode = SOTTO_MODE_BALANCE;
     std::uint64_t vram_budget = 0;
     float target_tps = 0;
-    std::uint32_t trace = 0; // slices kept in the trace
+    std::uint32_t trace = 0; // capacity of the trace in slices
     sotto_engine_flags flags = 0;
-    std::uint32_t max_requests = 0; // maximum live requests; 0: as many as possible
+    std::uint32_t max_requests = 0; // maximum live requests; 0: RequestTable::kMost
     std::string record;             // path of the recording; empty: none
-    // For spilled KV cache states; empty: the system's temporary folder
+    // Folder for spilled KV cache states; empty: the system's temporary folder
     std::filesystem::path kv_spill_dir;
-    // Max bytes of spilled states in memory
+    // Maximum bytes of saved KV cache states in memory; further states go to kv_spill_dir
     std::uint64_t kv_spill_memory = std::uint64_t{64} << 20;
     std::optional<gpu::Renderer> renderer; // renderer to share a GPU with
     std::filesystem::path cuda_driver;     // driver file; empty: the system's
