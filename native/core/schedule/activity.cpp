@@ -5,7 +5,7 @@
 namespace sotto {
 
 Beside Activity::during(const Frame& frame, std::int64_t since) const noexcept {
-    constexpr std::int64_t kNearly = 5; // divisor: 1/5 of a frame may be between jobs
+    constexpr std::int64_t kNearly = 5; // divisor: Beside::ran allows pauses of up to 1/5 of the frame
     const auto overlap = [&](std::int64_t begin, std::int64_t end) {
         return std::max<std::int64_t>(0, std::min(end, frame.end) - std::max(begin, frame.begin));
     };

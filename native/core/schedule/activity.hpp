@@ -1,4 +1,4 @@
-// When models computed, for comparison with the game's frames.
+// Records when models computed, for comparison with the game's frames.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ public:
     // Records that models computed from `begin` to `end`.
     void ran(std::int64_t begin, std::int64_t end) noexcept { last_[count_++ % kKept] = {begin, end}; }
 
-    // Returns whether models computed during a frame. `since`: when the running job
-    // was issued; INT64_MAX if idle.
+    // Returns whether models computed during all of a frame, part of it or none of it. `since`: time at which
+    // the running job was issued; INT64_MAX if no job is running.
     Beside during(const Frame& frame, std::int64_t since) const noexcept;
 
 private:

@@ -6,8 +6,9 @@
 namespace sotto {
 namespace {
 
-constexpr std::int64_t kMaxOwed = 200'000'000; // ns of compute time owed to a group
-// ns of compute time per turn; long, so that switching adapters costs little.
+// ns; how far the compute time of a group may lag behind that of the group served most.
+constexpr std::int64_t kMaxOwed = 200'000'000;
+// ns of compute time that a group gets per turn; long, so that switching adapters costs little.
 constexpr std::int64_t kTurn = 50'000'000;
 
 } // namespace

@@ -1,4 +1,4 @@
-// Compute time of one model, by priority and group.
+// Accounts for the compute time of one model, by priority and adapter group.
 #pragma once
 
 #include <array>
@@ -9,9 +9,9 @@
 
 namespace sotto {
 
-// Charges a model's compute time to priorities and to groups, in proportion to the tokens
-// processed for each. A group is the streams of a model with the same adapters; a step serves one
-// group only. Group 0 has no adapters.
+// Charges a model's compute time to priorities and to groups, in proportion to the tokens processed for each.
+// A group is the streams of a model with the same adapters; a step serves one group only. Group 0: streams
+// without adapters.
 class ComputeAccount {
 public:
     // Allocates memory, so that the next enter() cannot fail.
@@ -19,11 +19,11 @@ public:
     // Discards uncharged compute time: the next charge() starts at the model's total `served_ns`.
     void reset(std::int64_t served_ns) noexcept;
 
-    // Adds a stream of a group. A new group starts at the least compute time of the other groups,
-    // so it is not owed time for its absence.
+    // Adds a stream of a group. A new group starts with the lowest compute time of the existing groups, so
+    // that it gets no credit for the time before.
     void enter(std::uint64_t group) noexcept;
     // Removes a stream of a group. If it is the group's last stream, first charges the compute time since the
-    // last charge(), then removes the group. Parameters: as in charge().
+    // last charge(), then removes the group. `served_ns` and `share`: as in charge().
     void leave(std::uint64_t group, std::int64_t served_ns, FairShare& share) noexcept;
 
     // Records `tokens` processed for a stream of that priority and group.

@@ -37,8 +37,8 @@ std::uint32_t CostFit::largest() const noexcept {
 }
 
 void CostFit::fit() noexcept {
-    constexpr double kOver = 2.0;  // x the prediction: outlier, caused by interference
-    constexpr double kMostOut = 4; // divisor: drops outliers only if at most 1/4 of the steps
+    constexpr double kOver = 2.0;  // a step above this multiple of the prediction is an outlier
+    constexpr double kMostOut = 4; // divisor: outliers are dropped if they are at most 1/4 of the steps
     weights_ = solve(HUGE_VAL);
     const auto kept = std::min(count_, kKept);
     const auto out = std::count_if(samples_.begin(), samples_.begin() + kept, [&](const Sample& sample) {
@@ -49,11 +49,11 @@ void CostFit::fit() noexcept {
     }
 }
 
-// Ridge regression by the normal equations, without steps that took more than `most_over`
-// times the current prediction. Drops terms with negative weights one after another: more
-// work never makes a step faster.
+// Returns the weights found by ridge regression (normal equations), without steps that took more than
+// `most_over` times the current prediction. Drops terms with negative weights one after another: more work
+// never makes a step faster.
 CostFit::Terms CostFit::solve(double most_over) const noexcept {
-    // Where steps do not separate the terms, tokens get the cost
+    // If the steps cannot separate the terms, the cost goes to tokens rather than to the constant.
     constexpr Terms kRidge = {0.01, 0.001, 0.001};
     double products[kTerms][kTerms + 1] = {};
     for (std::size_t i = 0; i < std::min(count_, kKept); ++i) {
@@ -118,7 +118,8 @@ void CostModel::learn(std::uint32_t threads, const StepLoad& load, std::int64_t 
     fit.learn(load, static_cast<double>(ns));
 }
 
-// Returns the fit for `threads`, or else for another number of threads; null if nothing is known.
+// Returns the fit for `threads` threads and the kind of `load`, or else for another number of threads; null
+// if none has enough samples.
 const CostFit* CostModel::fit_of(std::uint32_t threads, const StepLoad& load) const noexcept {
     const auto fit = [&](const Fits& fits) { return load.prompt > 0 ? &fits.prompt : &fits.answer; };
     const auto found = fits_.find(threads);
@@ -144,20 +145,20 @@ std::uint32_t CostModel::prompt_tokens(
     std::uint32_t threads, StepLoad base, std::uint32_t held, std::int64_t limit, std::uint32_t most
 ) const noexcept {
     constexpr std::uint32_t kUnknown = 16;
-    constexpr double kMargin = 0.8; // for the scatter of step times
+    constexpr double kMargin = 0.8; // fraction of the limit to use, because step times scatter
     auto load = base;
     load.add_prompt(1, held);
     const auto* fit = fit_of(threads, load);
     if (fit == nullptr) {
         return std::min(most, kUnknown);
     }
-    most = std::min(most, std::max(2 * fit->largest(), kUnknown)); // at most 2x the measured sizes
+    most = std::min(most, std::max(2 * fit->largest(), kUnknown)); // at most twice the largest measured step
     const auto takes = [&](std::uint32_t count) {
         load = base;
         load.add_prompt(count, held);
         return fit->predict(load);
     };
-    // Takes all: a step plus a small remainder takes longer
+    // Without the margin: a second step for a small remainder would take longer in total.
     if (takes(most) <= static_cast<double>(limit)) {
         return most;
     }

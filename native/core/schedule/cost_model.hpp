@@ -26,14 +26,14 @@ struct StepLoad {
     }
 };
 
-// time = a + b * tokens + c * reach, for one kind of step: least squares over the last steps.
-// Leaves out single steps that took much longer than predicted because of interference.
+// Predicts the time of one kind of step as a + b * tokens + c * reach, fitted by least squares to the last
+// steps. Leaves out single steps that took much longer than predicted because of interference.
 class CostFit {
 public:
     void learn(const StepLoad& load, double ns) noexcept;
     bool is_known() const noexcept { return count_ >= kLeast; }
     double predict(const StepLoad& load) const noexcept;
-    // Maximum tokens of the last steps.
+    // Returns the number of tokens of the largest of the last steps.
     std::uint32_t largest() const noexcept;
 
 private:
@@ -53,7 +53,7 @@ private:
     double value(const Terms& weights, const Terms& terms) const noexcept;
 
     std::array<Sample, kKept> samples_{};
-    std::size_t count_ = 0; // total
+    std::size_t count_ = 0; // samples added in total
     Terms weights_{};
 };
 
@@ -67,9 +67,10 @@ public:
     // Returns the predicted step time in ns; 0 if unknown.
     std::int64_t predict(std::uint32_t threads, const StepLoad& load) const noexcept;
 
-    // Returns how many tokens to prefill beside `base` so that the step takes at most `limit` ns.
-    // `held`: prefilled tokens of the prompt; `most`: maximum. Returns at least kFew (or `most`),
-    // so that the prompt progresses, and few tokens while little is known.
+    // Returns how many tokens of a prompt to add to a step of load `base` so that the step takes at most
+    // `limit` ns. `held`: tokens of the prompt that are already prefilled; `most`: maximum. Returns at least
+    // kFew tokens (or `most`, if lower), so that the prompt progresses, and few tokens while few steps were
+    // measured.
     std::uint32_t prompt_tokens(
         std::uint32_t threads, StepLoad base, std::uint32_t held, std::int64_t limit, std::uint32_t most
     ) const noexcept;

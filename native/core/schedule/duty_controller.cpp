@@ -10,18 +10,18 @@ namespace {
 constexpr std::int64_t kDutySecond = 1'000'000'000;
 constexpr std::uint32_t kFramesLookedAt = 120; // frames per check
 constexpr std::uint32_t kManyMissed = 6;       // missed frames that trigger a check early
-constexpr double kTolerance = 0.01;            // accepted miss rate: p99 within the period
-constexpr double kLookChance = 2;              // standard deviations
+constexpr double kTolerance = 0.01; // accepted rate of missed frames: p99 frame time within the period
+constexpr double kLookChance = 2;   // standard deviations, for starting an experiment
 
-constexpr std::uint32_t kSpared = 2; // steps from all threads down to the free cores
+constexpr std::uint32_t kSpared = 2; // reductions from all threads down to the free cores
 constexpr double kDecrease = 0.6;
 constexpr double kIncrease = 0.05;
-constexpr double kSafe = 0.9; // x the duty at which models were last at fault
+constexpr double kSafe = 0.9; // maximum duty, relative to the duty at which models were last at fault
 constexpr std::int64_t kGrowEvery = kDutySecond;
-constexpr std::uint32_t kProbe = 8; // frames
+constexpr std::uint32_t kProbe = 8; // frames of a probe
 constexpr std::int64_t kMinProbeWait = kDutySecond;
 constexpr std::int64_t kMaxProbeWait = 4 * kDutySecond;
-constexpr double kFollowing = 0.1; // weight of a lower miss rate in own_
+constexpr double kFollowing = 0.1; // weight of a new, lower miss rate in own_
 
 } // namespace
 
@@ -50,7 +50,7 @@ void DutyController::look(std::int64_t now) noexcept {
     own_ += std::min(0.0, kFollowing * (rate - own_));
 }
 
-// Raises the duty cycle while no frame is missed.
+// Raises the duty cycle while no frame is missed, and starts and continues probes.
 void DutyController::grow(const Frame& frame) noexcept {
     if (before_probe_ > 0) {
         probe(frame);
@@ -113,7 +113,7 @@ void DutyController::blame(const Terms& terms, std::int64_t now) noexcept {
         ceiling_ = duty_;
         duty_ = std::max(terms.min, duty_ * kDecrease);
     } else {
-        // At the minimum already: another experiment would only cost compute time
+        // Threads and duty cycle are at their minimum: another experiment would only cost compute time.
         experiment_.put_off(now);
         return;
     }

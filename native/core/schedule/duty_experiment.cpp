@@ -15,7 +15,8 @@ constexpr std::uint32_t kClearlyMissed = 4; // minimum missed frames with models
 constexpr std::uint32_t kMaxUnclear = 60;
 constexpr double kSureFault = 3; // standard deviations between the two rates
 constexpr double kSureFaultInTheWay = 1.5;
-constexpr double kHopelessExperiment = 1; // below this at half time: stops as not_at_fault
+// Standard deviations; an experiment with fewer after half of kMaxRun ends as not_at_fault.
+constexpr double kHopelessExperiment = 1;
 constexpr std::int64_t kExperimentsApart = 10 * kExperimentSecond;
 constexpr std::int64_t kRarestExperiment = 60 * kExperimentSecond;
 
@@ -29,10 +30,10 @@ void DutyExperiment::begin(std::int64_t now) noexcept {
     }
 }
 
-// Skips the first frame of each block, which the previous block still affects.
+// Does not count the first frame of each block, because the previous block still affects that frame.
 DutyExperiment::Verdict DutyExperiment::add(const Frame& frame, Beside beside, bool yields) noexcept {
     if (beside != (rests_ ? Beside::rested : Beside::ran)) {
-        // No stream decodes any more, or a step does not end.
+        // Models do not run, as no stream decodes any more, or do not pause, as a step does not end.
         on_ = ++unclear_ != kMaxUnclear;
         return on_ ? Verdict::open : Verdict::unclear;
     }

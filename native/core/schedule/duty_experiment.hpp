@@ -34,7 +34,7 @@ public:
         open,
         at_fault,     // models make the game miss frames
         not_at_fault, // the game misses those frames by itself
-        unclear       // no finding: models neither paused nor ran
+        unclear       // no finding: models did not pause or run when they should have
     };
 
     // Starts an experiment if one is due. Otherwise no effect.
@@ -46,7 +46,7 @@ public:
     // `yields`: as in DutyController::Terms.
     Verdict add(const Frame& frame, Beside beside, bool yields) noexcept;
 
-    // Results of the last experiment.
+    // Frames without models (rested) and with models (ran), in the current or the last experiment.
     const FrameTally& rested() const noexcept { return rested_; }
     const FrameTally& ran() const noexcept { return ran_; }
 
@@ -61,7 +61,7 @@ private:
     bool on_ = false;
     bool rests_ = false;
     std::uint32_t in_block_ = 0; // frames of the current block
-    std::uint32_t unclear_ = 0;  // frames of the block in which models did otherwise
+    std::uint32_t unclear_ = 0;  // frames of the block in which models did not pause or run as they should
     FrameTally rested_;
     FrameTally ran_;
     std::int64_t next_ = 0;     // earliest start of the next experiment

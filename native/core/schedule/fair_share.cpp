@@ -6,7 +6,7 @@
 namespace sotto {
 
 void FairShare::settle(std::int64_t now) noexcept {
-    constexpr std::int64_t kShare = 10; // divisor: a priority earns 1/10 of what higher ones use
+    constexpr std::int64_t kShare = 10; // divisor: a priority earns 1/10 of the time that higher ones use
     constexpr std::int64_t kEarned = 20'000'000;
     constexpr std::int64_t kMaxDebt = 2'000'000'000;
     constexpr std::int64_t kMaxWait = 10'000'000'000;

@@ -24,7 +24,7 @@ void Frames::begin(std::int64_t time, std::uint32_t busy_cores, std::uint64_t pe
     const bool follows = before != 0 && period > 0 && since > 0 && since < kStale;
     const bool late = follows && since > period + period / 2;
     if (const auto open = working_.exchange(time, std::memory_order_release); open != 0 && follows) {
-        history_.add({open, time, period, late}); // the game reports no frame ends
+        history_.add({open, time, period, late}); // the game does not report when a frame ends
     }
     lateness_.begin(late);
     busy_cores_.store(busy_cores == 0 ? 1 : busy_cores, std::memory_order_relaxed);
@@ -73,9 +73,9 @@ std::uint32_t Frames::busy_cores(std::int64_t now) const noexcept {
 }
 
 bool Frames::in_work(std::int64_t now) const noexcept {
-    constexpr std::int64_t kLongest = 250'000'000; // ns; later, the end was not reported
+    constexpr std::int64_t kLongest = 250'000'000; // ns; after this, assumes that the end was not reported
     const auto since = working_.load(std::memory_order_acquire);
-    return since != 0 && std::abs(now - since) < kLongest; // it may have begun after `now` was read
+    return since != 0 && std::abs(now - since) < kLongest; // the work may have begun after `now` was read
 }
 
 std::int64_t Frames::work_ends() const noexcept {

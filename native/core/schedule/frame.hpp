@@ -1,4 +1,4 @@
-// Frame times that the game reports. Written by the game's threads, read by the engine's.
+// Frame times that the game reports. The game's threads write them, the engine's threads read them.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace sotto {
 
-// Calls may be out of order, duplicated, from several threads, or missing:
+// The game's calls of begin() and end() may be out of order, duplicated, from several threads, or missing:
 // implausible values are ignored.
 class Frames {
 public:
@@ -33,7 +33,7 @@ public:
 
     // Returns true if the game is working on a frame, as far as reported.
     bool in_work(std::int64_t now) const noexcept;
-    // Estimated end of that work.
+    // Estimated end of the work on the current frame; only meaningful while in_work() returns true.
     std::int64_t work_ends() const noexcept;
     // Returns the position of `now` within the frame, from 0 to 1; negative
     // without frames of a known period.
@@ -45,7 +45,7 @@ public:
     static constexpr std::size_t kShown = 128;
     std::size_t last(std::array<float, kShown>& work) const noexcept;
 
-    // Reads completed frames, oldest first. Skips frames that were overwritten meanwhile.
+    // Reads completed frames, oldest first. Skips frames that were overwritten before they were read.
     class Reader {
     public:
         bool next(const Frames& frames, Frame& frame) noexcept {
@@ -59,15 +59,16 @@ public:
 private:
     static constexpr std::int64_t kStale = 1'000'000'000;
 
-    // Assigns a delay to the frame that took too long, and not also to the next frame,
-    // which is late because of it.
+    // Counts one missed frame per delay: the frame that took too long, but not also the next frame, which
+    // begins late because of the delay.
     class Lateness {
     public:
-        // A frame begins. `late`: more than half a period later than it should.
+        // Call when a frame begins. `late`: the frame begins more than half a period late.
         void begin(bool late) noexcept {
             late_.store(late && !counted_.load(std::memory_order_relaxed), std::memory_order_relaxed);
         }
-        // A frame ends. Returns true if it counts as missed. `took_long`: longer than the period.
+        // Call when a frame ends. Returns true if the frame counts as missed. `took_long`: the frame took
+        // longer than the period.
         bool end(bool has_period, bool took_long) noexcept {
             const bool late = late_.exchange(false, std::memory_order_relaxed);
             const bool missed = has_period && (took_long || late);
@@ -82,8 +83,8 @@ private:
 
     std::atomic<std::int64_t> last_{0};
     std::atomic<std::int64_t> began_{0};    // start of the last frame
-    std::atomic<std::int64_t> working_{0};  // start of the frame in work, or 0
-    std::atomic<std::int64_t> usual_ns_{0}; // moving average of a frame's work
+    std::atomic<std::int64_t> working_{0};  // start of the frame that the game is working on, or 0
+    std::atomic<std::int64_t> usual_ns_{0}; // moving average of a frame's work time
     std::atomic<std::uint64_t> begun_{0};
     std::atomic<std::uint64_t> ended_{0};
     std::atomic<std::uint64_t> period_ns_{0};

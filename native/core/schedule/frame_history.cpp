@@ -12,7 +12,7 @@ void FrameHistory::add(const Frame& frame) noexcept {
     const auto count = written_.fetch_add(1, std::memory_order_relaxed);
     auto& kept = kept_[count % kKept];
     if (kept.count.exchange(kWriting, std::memory_order_seq_cst) == kWriting) {
-        return; // a thread suspended for hundreds of frames still writes
+        return; // a thread suspended for hundreds of frames still writes this entry
     }
     kept.begin.store(frame.begin, std::memory_order_seq_cst);
     kept.end.store(frame.end, std::memory_order_seq_cst);
@@ -30,7 +30,7 @@ bool FrameHistory::Reader::next(const FrameHistory& history, Frame& frame) noexc
         const auto& kept = history.kept_[read_ % kKept];
         const auto count = kept.count.load(std::memory_order_seq_cst);
         if (count == kWriting || count <= read_) {
-            return false; // counted, but not written yet
+            return false; // the frame is counted in written_, but its entry is not complete yet
         }
         frame = {kept.begin.load(), kept.end.load(), kept.period.load(), kept.missed.load()};
         ++read_;

@@ -1,4 +1,4 @@
-// The game's last frames: a lock-free ring, written by the game's threads, read by the engine's.
+// The game's last frames: a lock-free ring that the game's threads write and the engine's threads read.
 #pragma once
 
 #include <array>
@@ -19,11 +19,12 @@ struct Frame {
 // Any number of threads may add and read frames.
 class FrameHistory {
 public:
-    // Ignores a frame that ends before it begins, which concurrent calls can report.
+    // Adds a completed frame. Ignores a frame that ends before it begins: concurrent calls can report such a
+    // frame.
     void add(const Frame& frame) noexcept;
     std::uint64_t missed() const noexcept { return missed_.load(std::memory_order_relaxed); }
 
-    // Reads completed frames, oldest first. Skips frames that were overwritten meanwhile.
+    // Reads completed frames, oldest first. Skips frames that were overwritten before they were read.
     class Reader {
     public:
         bool next(const FrameHistory& history, Frame& frame) noexcept;
@@ -37,7 +38,7 @@ private:
     static constexpr std::uint64_t kWriting = UINT64_MAX;
 
     struct Kept {
-        std::atomic<std::uint64_t> count{0}; // sequence number, from 1
+        std::atomic<std::uint64_t> count{0}; // sequence number of the frame, from 1; kWriting during a write
         std::atomic<std::int64_t> begin{0};
         std::atomic<std::int64_t> end{0};
         std::atomic<std::int64_t> period{0};

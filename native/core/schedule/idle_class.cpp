@@ -9,7 +9,7 @@
 namespace sotto {
 namespace {
 
-constexpr std::int64_t kPatience = 100'000'000; // ns; timeout of a probe, which delays first tokens
+constexpr std::int64_t kPatience = 100'000'000; // ns; timeout of a probe; first tokens wait for its result
 
 } // namespace
 
@@ -27,7 +27,7 @@ std::int64_t IdleClass::wake(std::int64_t now) const noexcept {
 }
 
 bool IdleClass::wants_probe(std::int64_t now) const noexcept {
-    constexpr std::int64_t kEvery = 5 * kSecond; // to see which cores run idle threads
+    constexpr std::int64_t kEvery = 5 * kSecond; // time between probes: which cores run idle threads changes
     if (probing_) {
         return false;
     }
@@ -58,7 +58,7 @@ void IdleClass::judge(bool ran_once, bool in_time, std::int64_t now) noexcept {
     if (!avoided_) {
         if (ran_once) {
             ran(now);
-        } else if (now >= trusted_until_) { // otherwise steps make progress
+        } else if (now >= trusted_until_) { // no step made progress recently either
             stood_still(now);
         }
         return;
@@ -97,7 +97,7 @@ void IdleClass::stood_still(std::int64_t now) noexcept {
 IdleProbe::~IdleProbe() {
     stopping_ = true;
     if (const auto number = number_.load(); number != 0) {
-        raise_thread_class(number); // the destructor waits for it
+        raise_thread_class(number); // the join below must not wait for an idle thread that gets no core
     }
     wake_.notify();
     if (thread_.joinable()) {
@@ -117,7 +117,7 @@ void IdleProbe::begin() {
 
 void IdleProbe::work() {
     hooks_.thread_started("probe");
-    number_ = thread_number(); // before set_thread_class(): an idle thread may not run for seconds
+    number_ = thread_number(); // before set_thread_class(): an idle thread may get no core for seconds
     if (!stopping_.load()) {
         set_thread_class(ThreadClass::idle);
     }
@@ -133,7 +133,7 @@ void IdleProbe::work() {
     }
 }
 
-// Sleeping tests getting a core again; computing tests keeping it.
+// Runs one probe. Sleeping tests whether the thread gets a core again, computing whether it keeps the core.
 void IdleProbe::run() noexcept {
     constexpr int kTimes = 3;
     constexpr std::chrono::microseconds kNap(500);

@@ -1,4 +1,4 @@
-// Detects whether threads of the idle scheduling class get cores at all, and how many.
+// Detects whether threads of the idle scheduling class get any core, and whether every core runs them.
 #pragma once
 
 #include <atomic>
@@ -10,12 +10,12 @@
 
 namespace sotto {
 
-// Observations of the idle scheduling class. Control thread only.
+// Decides whether steps use the idle scheduling class. Control thread only.
 //
-// Where other programs keep every core busy, an idle-class thread makes no progress for seconds,
-// and its work cannot be moved: on Linux a thread cannot leave that class without privileges. So
-// the class is used only while a step or a probe was recently seen to run in it. Otherwise the
-// normal class is used until enough consecutive probes have run.
+// Where other programs keep every core busy, an idle-class thread makes no progress for seconds, and cannot
+// be moved to another class: on Linux a thread cannot leave the idle class without privileges. So steps use
+// the idle class only if a step or a probe recently ran in it. Otherwise steps use the normal class until
+// enough consecutive probes have run.
 class IdleClass {
 public:
     enum class Verdict : std::uint8_t { use, wait, avoid };
@@ -27,7 +27,8 @@ public:
     // Returns true if a probe is due.
     bool wants_probe(std::int64_t now) const noexcept;
     void probe_began(std::int64_t now) noexcept;
-    // Progress of the running probe. `ran`: its thread got a core; `over`: it ran on every core.
+    // Records the progress of the running probe. `ran`: the probe's thread got a core; `over`: the probe has
+    // ended.
     void probe_is(bool ran, bool over, std::int64_t now) noexcept;
     // Call if no probe thread could be started: assumes that threads of the idle class get cores.
     void cannot_probe(std::int64_t now) noexcept;
@@ -36,8 +37,8 @@ public:
     // Call when a step or a probe in the idle class got no core: avoids the class until enough probes run.
     void stood_still(std::int64_t now) noexcept;
 
-    // Returns true if every core was seen to run idle threads, so that
-    // threads may wait for each other.
+    // Returns true if every core was seen to run idle threads, so that the threads of a step may wait for
+    // each other.
     bool runs_everywhere() const noexcept { return everywhere_; }
 
 private:
@@ -67,7 +68,8 @@ public:
     // Starts a probe. Must not be called while is_under_way(). Throws if no thread can be started.
     void begin();
     bool is_under_way() const noexcept { return under_way_.load(std::memory_order_acquire); }
-    // Return true if the last probe ran on any core, and on every core.
+    // has_run(): the last probe got a core. ran_everywhere(): it also ran on every core; not tested on large
+    // machines.
     bool has_run() const noexcept { return has_run_.load(std::memory_order_acquire); }
     bool ran_everywhere() const noexcept { return everywhere_.load(std::memory_order_acquire); }
 

@@ -12,7 +12,7 @@ void ScheduledModel::learn(const Step& step) noexcept {
         thread_count.gave_up(step.ended);
         return;
     }
-    if (step.load.tokens() == 0) { // an earlier step verified these tokens
+    if (step.load.tokens() == 0) { // the step returned only tokens that an earlier step verified
         return;
     }
     const auto usual = costs.predict(thread_count.settled(), step.load);
@@ -69,7 +69,7 @@ std::uint32_t ScheduledStream::take_progress() noexcept {
 }
 
 // Returns how many tokens a paced stream may decode ahead of its pace: the tokens of 0.25 s, at least 2 and
-// at most 16. This hides the steps of other streams, and wastes few tokens if the request is cancelled.
+// at most 16. The lead hides the steps of other streams, and wastes few tokens if the request is cancelled.
 std::uint32_t ScheduledStream::most_ahead() const noexcept {
     constexpr double kSeconds = 0.25;
     constexpr double kLeast = 2;
@@ -77,7 +77,7 @@ std::uint32_t ScheduledStream::most_ahead() const noexcept {
     return static_cast<std::uint32_t>(std::clamp(std::ceil(pace.rate * kSeconds), kLeast, kMost));
 }
 
-// Returns when token `n` is due by the pace. The schedule goes on even if the host takes no tokens.
+// Returns when token `n` is due at the stream's pace. The schedule goes on even if the host takes no tokens.
 std::int64_t ScheduledStream::moment_of(std::uint32_t n) const noexcept {
     if (n <= pace.told) {
         return INT64_MIN;

@@ -27,20 +27,20 @@ struct ScheduledModel {
     std::uint64_t number = 0;       // id in recordings
     ModelTraits traits;             // set once loaded
     std::uint32_t open_streams = 0; // open streams, without parked ones
-    // Lowest priority that may be preempted, at the last decision
+    // Lowest priority of the streams that may be preempted, at the last decision
     sotto_priority least_priority = 0;
-    // By priority, at the last decision: true if a stream of that priority has a slot and is_tenant(), so
-    // that it must not be preempted yet.
+    // By priority, at the last decision: true if a stream of that priority has a slot and must not be
+    // preempted yet (see is_tenant()).
     std::array<bool, kPriorities> has_tenant{};
     std::int64_t served_ns = 0;    // compute time
-    ComputeAccount account;        // users of that time
+    ComputeAccount account;        // compute time by priority and adapter group
     std::uint64_t last_group = 0;  // adapter group of the last step
     CostModel costs;               // predicts step times
-    ThreadCount thread_count;      // threads of its steps
+    ThreadCount thread_count;      // chooses the number of threads of steps
     bool gave_up = false;          // a step was ever given up
     std::uint32_t max_decoded = 1; // max answer tokens per stream and step, with draft tokens
 
-    // A finished step; predicts the next ones and helps to choose the number of threads.
+    // A finished step. learn() uses it to predict step times and to choose the number of threads.
     struct Step {
         std::uint32_t threads = 1;
         StepLoad load;         // tokens processed; none if an earlier step verified them
@@ -52,7 +52,7 @@ struct ScheduledModel {
     bool has_room() const noexcept { return open_streams < traits.streams; }
 };
 
-// How fast tokens are delivered to the host, and how far delivery got.
+// The rate at which tokens are delivered to the host, and the progress of the delivery.
 struct Pace {
     double rate = 0;        // tokens per second; 0: unpaced
     std::uint32_t told = 0; // tokens delivered
@@ -65,14 +65,14 @@ enum class StreamState : std::uint8_t {
     waiting,   // for a slot
     parked,    // lost its slot, waits for another
     prompting, // prefilling
-    speaking,
-    over // ended, or about to
+    speaking,  // decoding
+    over       // ended, or about to end
 };
 
 // Mutable state of a stream.
 struct StreamFacts {
     StreamState state = StreamState::waiting;
-    bool busy = false;           // part of the running job
+    bool busy = false;           // the stream is part of the running job
     bool expected = false;       // while waiting: a slot is reserved
     bool unprepared = false;     // while waiting: its request is not prepared yet
     std::uint32_t prompt = 0;    // tokens of the prompt
@@ -87,16 +87,16 @@ struct StreamFacts {
     bool operator==(const StreamFacts&) const = default;
 };
 
-// Immutable terms of a stream.
+// Immutable properties of a stream.
 struct StreamTerms {
     std::uint64_t number = 0; // order of arrival
     sotto_priority priority = SOTTO_PRIORITY_NORMAL;
     std::int64_t deadline = INT64_MAX; // INT64_MAX: none
     bool at_once = false;              // answered without a step or a slot
     bool pinned = false;               // its slot is never preempted
-    bool large = false;                // preparing it is slow
+    bool large = false;                // preparing the request is slow
     std::uint64_t group = 0;           // adapter group
-    // Only prefilled and saved: delivers no tokens, and is never preempted.
+    // The stream only prefills and saves its KV cache: it delivers no tokens, and is never preempted.
     bool saves = false;
 };
 
@@ -113,7 +113,7 @@ public:
     ScheduledModel& model;
     const StreamTerms terms;
 
-    // Used by the scheduler only.
+    // The members from here to `seen_remaining` are used by the scheduler only.
     enum class Where : std::uint8_t { nowhere, waits, inside };
     struct Tenure {
         std::int64_t since = 0; // 0: no tenure
@@ -124,7 +124,7 @@ public:
     bool waits_unprepared = false; // selects its queue
     bool was_parked = false;       // was parked when queued
     WaitingStreams::Entry waiting;
-    Tenure tenure;                    // since the stream got a slot that its priority was owed
+    Tenure tenure;                    // starts when the stream gets a slot that its priority is owed
     std::uint32_t seen_generated = 0; // at the last charge of compute time
     std::uint32_t seen_remaining = 0; // at the last charge of compute time
 
@@ -145,7 +145,7 @@ public:
     bool may_park(std::int64_t now) const noexcept {
         return !terms.saves && !terms.pinned && !busy && !is_tenant(now);
     }
-    // Returns true if the stream was in no slice for 10 s: it then precedes streams of its priority.
+    // Returns true if the stream was in no slice for 10 s: the stream then precedes others of its priority.
     bool is_overdue(std::int64_t now) const noexcept;
     // Returns true if the stream got its slot because its priority was owed a share of the compute time, and
     // has not used the slot for long: higher priorities must not preempt the stream yet.

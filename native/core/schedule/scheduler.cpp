@@ -68,11 +68,11 @@ void Scheduler::changed(ScheduledStream& stream) noexcept {
     if (observer_ != nullptr) {
         observer_->changed(stream);
     }
-    streams_.enter(stream); // then requeue() puts it into the right queue
+    streams_.enter(stream); // out of its queue; requeue() then puts the stream into the right one
     streams_.requeue();
 }
 
-// Returns the stream to preempt for `stream`: the lowest of the lower priorities, then
+// Returns the stream to preempt for `stream`: among the streams of lower priority, the lowest priority, then
 // the latest arrival; null if none.
 ScheduledStream* Scheduler::victim_for(const ScheduledStream& stream, std::int64_t now) const {
     if (!stream.model.traits.parks) {
@@ -89,8 +89,8 @@ ScheduledStream* Scheduler::victim_for(const ScheduledStream& stream, std::int64
     return victim;
 }
 
-// Computes for each model the lowest priority that may be preempted, and the priorities that
-// hold a slot that they were owed.
+// Computes for each model the lowest priority that may be preempted, and the priorities that have a stream
+// that must not be preempted yet (see is_tenant()).
 void Scheduler::survey(std::int64_t now) noexcept {
     for (const auto& queue : streams_.queues()) {
         queue->model->least_priority = SOTTO_PRIORITY_FOREGROUND;
@@ -151,7 +151,7 @@ Slice Scheduler::choose(std::int64_t now, const Limits& limits) {
     if (enters == nullptr && steps == nullptr) {
         return {};
     }
-    // Never opens two streams in a row while an equally urgent one has a step due.
+    // Never opens two streams in a row while an equally urgent stream is due for a step.
     const StreamOrder order(share_);
     const bool lets_in = enters != nullptr &&
                          (steps == nullptr || !entered_ || order.urgency(*enters) > order.urgency(*steps));

@@ -14,17 +14,18 @@ namespace sotto {
 // Control thread only. Rules:
 //
 // 1. Order: priority, then deadline, then shortest remaining prefill. Within a priority, a stream
-//    that was not served for 10 s goes first. A priority that higher ones keep from its share
-//    (FairShare) precedes them until it has had the share.
-// 2. Models take turns by the compute time that they had. So do the adapter groups of a model.
+//    that was not served for 10 s goes first. A priority that is owed a share of the compute time
+//    (FairShare) precedes all others until it has used that share.
+// 2. Models take turns by the compute time that they have used. The adapter groups of a model take
+//    turns in the same way.
 // 3. A step decodes one token for each due stream of its group, and prefills as many prompt tokens
-//    as fit its limit, so that no stream stops decoding while another prefills.
-// 4. A paced stream is decoded a few tokens ahead of its pace, together with others, and not
-//    further.
-// 5. A request without a free slot preempts a stream of lower priority if the model can park. Never
-//    preempted: pinned streams, which also resume before others of their priority. Not preempted
-//    yet: a stream that got its slot as its priority's share, until it decoded a line (64 tokens),
-//    or at least 8 tokens in a second.
+//    as fit its time limit, so that no stream stops decoding while another prefills.
+// 4. A paced stream is decoded in the steps of other streams too, but at most a few tokens ahead of
+//    its pace.
+// 5. A request without a free slot preempts a stream of lower priority if the model can park streams.
+//    Pinned streams are never preempted, and resume before others of their priority. A stream that
+//    got its slot because its priority was owed a share is preempted only after it decoded 64 tokens
+//    (a line), or decoded at least 8 tokens and held the slot for a second.
 //
 // The cost of a decision does not depend on the number of waiting streams: WaitingStreams indexes
 // them by model and priority.
@@ -40,22 +41,23 @@ public:
     // Call after a stream's facts changed for another reason than a slice that next() returned.
     void changed(ScheduledStream& stream) noexcept;
 
-    // Reads how far the host has taken the tokens of paced streams. All decisions below use that.
+    // Reads how many tokens of each paced stream the host has taken. next(), goes_on() and wake() use these
+    // numbers.
     void look() noexcept;
 
     // Returns the next slice; Kind::none if nothing is due.
     Slice next(std::int64_t now, const Limits& limits);
 
-    // Returns true if all busy streams, those of the running step, will be due when it ends, and
-    // nothing else is due before them.
+    // Returns true if the running step can be repeated once it ends: all of its streams decode and are
+    // unpaced, and no other stream is due or may get a slot.
     bool goes_on(std::int64_t now);
 
-    // Returns the stream to prepare next, by rule 1; null if none. Prepares no more
-    // streams ahead per model and priority than the model has slots, because each takes
-    // memory. `large`: slow ones too.
+    // Returns the stream to prepare next, in the order of rule 1; null if none. Per model and priority,
+    // prepares at most as many streams ahead as the model has slots (at least 2), because each takes memory.
+    // `large`: includes streams that are slow to prepare.
     ScheduledStream* next_unprepared(std::int64_t now, bool large) const;
 
-    // Returns the time at which a stream becomes due by itself; kNever if none does.
+    // Returns when the next decoding stream becomes due; kNever if none does.
     std::int64_t wake(std::int64_t now) const;
 
     StreamCounts counts(std::int64_t now) const noexcept { return streams_.counts(now); }

@@ -1,4 +1,4 @@
-// Work for the compute thread, and its cost limits.
+// A slice: one job for the compute thread, and the limits on its cost.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ struct Slice {
 
     Kind kind = Kind::none;
     std::vector<Share> shares;
-    ScheduledStream* parks = nullptr; // preempted first; null if none
+    ScheduledStream* parks = nullptr; // stream to preempt before the slice runs; null if none
     StepLoad load;
     std::int64_t limit = 0;     // time limit in ns; 0: none
-    std::int64_t predicted = 0; // ns; 0: unknown
+    std::int64_t predicted = 0; // predicted time in ns; 0: unknown
 
     ScheduledModel& model() const { return shares.front().stream->model; }
 };

@@ -21,15 +21,15 @@ void predict(Slice& slice) {
     }
     auto& model = slice.model();
     slice.predicted = model.costs.predict(model.thread_count.now(), slice.load);
-    if (slice.limit > 0) { // the smallest possible step may take longer
+    if (slice.limit > 0) { // even the smallest step may exceed the limit
         slice.limit = std::max(slice.limit, slice.predicted);
     }
 }
 
 } // namespace
 
-// Returns the time limit of a step that prefills: the mode's limit, and at most 3/4 of the time
-// until any paced stream runs out of decoded tokens.
+// Returns the time limit of a step that prefills: Limits::time, but at most 3/4 of the time until any paced
+// stream runs out of decoded tokens.
 std::int64_t StepBuilder::limit() const {
     auto limit = limits_.time;
     for (const ScheduledStream* stream : inside_) {
@@ -41,7 +41,8 @@ std::int64_t StepBuilder::limit() const {
     return limit;
 }
 
-// Collects the streams to prefill, in order. Returns their remaining prompt tokens.
+// Collects the streams to prefill in prompts_, in scheduling order. Returns the sum of their remaining prompt
+// tokens.
 std::uint64_t StepBuilder::choose_prompts(const ScheduledModel& model, std::uint64_t group) {
     std::uint64_t remaining = 0;
     for (ScheduledStream* stream : inside_) {
@@ -57,7 +58,7 @@ std::uint64_t StepBuilder::choose_prompts(const ScheduledModel& model, std::uint
     return remaining;
 }
 
-// Adds decoding streams: those that are due; if the step prefills nothing, all that may decode.
+// Adds the decoding streams that are due or, if the step prefills nothing, all that may_speak().
 void StepBuilder::add_answers(Slice& slice, const ScheduledModel& model, std::uint64_t group) const {
     for (ScheduledStream* stream : inside_) {
         const bool speaks = is_in(*stream, model, group) && stream->state == StreamState::speaking;
@@ -95,8 +96,8 @@ Slice StepBuilder::batch(ScheduledModel& model, std::uint64_t group) {
     return slice;
 }
 
-// Distributes `tokens` among the chosen prompts, in order. A stream that precedes because its
-// priority is owed gets at most a quarter if there are other prompts.
+// Distributes `tokens` among the chosen prompts, in order. A stream whose priority is owed a share of the
+// compute time gets at most a quarter of `tokens` if there are other prompts.
 void StepBuilder::add_prompts(Slice& slice, std::uint32_t tokens) const {
     constexpr std::uint32_t kOwed = 4;
     const auto owed = prompts_.size() > 1 ? std::max(tokens / kOwed, 1U) : tokens;

@@ -9,7 +9,7 @@
 
 namespace sotto {
 
-// Used for one decision.
+// An object serves one decision of the scheduler.
 class StepBuilder {
 public:
     // `inside`: the streams with a slot. `inside` and `share` must outlive this object.
@@ -21,7 +21,7 @@ public:
     )
         : inside_(inside), share_(share), now_(now), limits_(limits) {}
 
-    // Builds a step for all streams of an adapter group. Kind::none if none can run now.
+    // Builds a step for all streams of an adapter group. Returns Kind::none if no stream can run now.
     Slice batch(ScheduledModel& model, std::uint64_t group);
     // Builds a step for one stream: among the most urgent due streams, the one served longest ago.
     // At least one stream must be due.

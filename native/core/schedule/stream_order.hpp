@@ -9,8 +9,8 @@
 
 namespace sotto {
 
-// Order: priority, then deadline, then shortest remaining prefill. A priority that is owed its
-// share precedes all others. See the rules of Scheduler.
+// Order: priority, then deadline, then shortest remaining prefill. A priority that is owed a share of the
+// compute time precedes all others. See the rules of Scheduler.
 class StreamOrder {
     // Lower ranks are served first.
     auto rank(const ScheduledStream& stream, std::int64_t now) const {
@@ -33,7 +33,8 @@ public:
     // `share` must outlive this object.
     explicit StreamOrder(const FairShare& share) noexcept : share_(share) {}
 
-    // Returns the priority; a value above the highest priority if it is owed its share.
+    // Returns the stream's priority, or a value above the highest one if the stream's priority is owed a
+    // share.
     int urgency(const ScheduledStream& stream) const noexcept {
         const auto priority = stream.terms.priority;
         return share_.is_owed(priority) ? SOTTO_PRIORITY_FOREGROUND + 1 : priority;

@@ -1,4 +1,4 @@
-// The scheduler's streams: those with a slot in a list, the others in queues.
+// The scheduler's streams: streams with a slot in a list, streams without a slot in queues.
 #pragma once
 
 #include <array>
@@ -15,37 +15,37 @@ namespace sotto {
 struct ModelQueues {
     ScheduledModel* model;
     std::uint32_t streams = 0;                        // all streams of the model
-    std::array<WaitingStreams, kPriorities> for_room; // by priority
+    std::array<WaitingStreams, kPriorities> for_room; // by priority; streams that need a slot
     std::array<WaitingStreams, kPriorities> at_once;  // by priority; streams that need no slot
-    // By size (small, large) and priority
+    // Streams whose request is not prepared yet, by size (small, large) and priority
     std::array<std::array<WaitingStreams, kPriorities>, 2> unprepared;
 
     WaitingStreams& of(const ScheduledStream& stream) noexcept;
 };
 
-// Number of streams per state. Streams without a slot count as parked if
-// they had one, or else as waiting.
+// Number of streams per state. A stream without a slot counts as parked if it had a slot before, or else as
+// waiting.
 struct StreamCounts {
     std::uint32_t waiting = 0;
     std::uint32_t parked = 0;
     std::uint32_t prompting = 0;
     std::uint32_t speaking = 0;
-    std::int64_t oldest = 0; // last service or arrival of the longest-waiting stream
+    std::int64_t oldest = 0; // when the longest-waiting stream was last served, or arrived
 };
 
-// The queue or list of each stream. Only reserve() allocates.
+// Keeps each stream in a queue, or in the list inside(). Only reserve() allocates.
 class StreamQueues {
 public:
     using Queues = std::vector<std::unique_ptr<ModelQueues>>;
 
-    // Allocates memory for a stream. Returns true if its model had no streams. Throws
+    // Allocates memory for a stream. Returns true if the stream's model has no streams yet. Throws
     // std::bad_alloc without any effect.
     bool reserve(ScheduledStream& stream);
-    // Adds a reserved stream to those without a slot.
+    // Queues a stream for which reserve() was called.
     void add(ScheduledStream& stream) noexcept;
-    // Returns true if its model has no streams left.
+    // Removes a stream. Returns true if the stream's model has no streams left.
     bool remove(ScheduledStream& stream) noexcept;
-    // Moves a stream that is about to get a slot to inside(). No effect if it is there.
+    // Moves a stream that is about to get a slot to inside(). No effect if the stream is there already.
     void enter(ScheduledStream& stream) noexcept;
     // Moves streams that lost their slot, or did not get one, back to the queues.
     void requeue() noexcept;
@@ -55,7 +55,7 @@ public:
     const std::vector<ScheduledStream*>& inside() const noexcept { return inside_; }
     // Queues of the models that have streams.
     const Queues& queues() const noexcept { return queues_; }
-    // Minimum compute time of those models; INT64_MAX if none.
+    // Minimum compute time of the models that have streams; INT64_MAX if none.
     std::int64_t min_served_ns() const noexcept;
     // Streams of a model and priority that are prepared or being prepared, and had no slot yet.
     std::size_t prepared_ahead(const ModelQueues& queue, std::size_t priority) const noexcept;

@@ -14,7 +14,7 @@ struct Cores {
     std::uint32_t busy = 1;     // cores that the game keeps busy
     std::uint32_t asked = 0;    // threads that the host requests; 0: automatic
     bool yields = true;         // threads yield to the game's threads
-    bool run_everywhere = true; // every core runs such threads
+    bool run_everywhere = true; // every core runs threads of the class that steps use
 
     std::uint32_t free() const noexcept { return usable > busy ? usable - busy : 1; }
     // Maximum threads to try: 1 unless `run_everywhere`; `asked` if set; all cores if threads yield
@@ -31,15 +31,15 @@ struct Cores {
 // a sudden change of the step times on settled() threads brings the next trial forward.
 class ThreadCount {
 public:
-    // Sets the maximum number of threads. If it changes, the search restarts at that maximum, or
-    // resumes its result if it was the previous maximum.
+    // Sets the maximum number of threads. If it changes, the search restarts at that maximum, or resumes from
+    // the saved result if `max` was the previous maximum.
     void set_max(std::uint32_t max, std::int64_t now) noexcept;
 
     // Threads of the next step.
     std::uint32_t now() const noexcept { return tries() ? trial_.count() : count_; }
-    // Threads of most steps.
+    // Number of threads of the steps outside of trials.
     std::uint32_t settled() const noexcept { return count_; }
-    // Returns true if the next step belongs to a trial of another number.
+    // Returns true if the next step runs on another number of threads, as part of a trial.
     bool tries() const noexcept { return trial_.is_elsewhere(); }
 
     // Records a step that took `ns` ns on `threads` threads. `predicted`: predicted time of the step in ns on
@@ -65,7 +65,7 @@ private:
 
     std::uint32_t max_ = 1;
     std::uint32_t count_ = 1;
-    Settled with_other_max_; // the previous maximum, which often comes back
+    Settled with_other_max_; // result for the previous maximum, which often comes back
     bool upwards_ = false;   // the next trial uses more threads
     bool changed_ = false;   // the next step is the first on another number of threads
     ThreadTrial trial_;

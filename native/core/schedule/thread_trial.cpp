@@ -6,11 +6,11 @@
 namespace sotto {
 namespace {
 
-constexpr double kWindow = 200e6;      // ns of steps
+constexpr double kWindow = 200e6;      // ns; minimum step time of a window
 constexpr std::uint32_t kFewSteps = 2; // minimum steps of a window
 constexpr double kLongWindow = 1e9;
 constexpr double kLongStep = 100e6;
-constexpr double kHopelessTrial = 1.3; // x slower: rejects before the window ends
+constexpr double kHopelessTrial = 1.3; // factor; a trial slower than this is rejected before its window ends
 constexpr std::uint32_t kMaxGains = 8; // maximum comparisons of a trial
 constexpr double kGain = 0.02;         // minimum throughput gain for a change
 // Minimum gain for fewer threads: more threads leave no core unused
@@ -76,7 +76,7 @@ ThreadTrial::Verdict ThreadTrial::end_window(std::uint32_t settled) noexcept {
     return judge(settled);
 }
 
-// Ends the trial once the gain is certain, or not worth more measurements.
+// Ends the trial once the throughput gain is certain, or too unlikely to be worth more measurements.
 ThreadTrial::Verdict ThreadTrial::judge(std::uint32_t settled) const noexcept {
     const auto mean = sum_ / gains_;
     const auto variance = gains_ > 1 ? (squares_ - gains_ * mean * mean) / (gains_ - 1) : 0;

@@ -21,13 +21,13 @@ private:
     std::uint32_t steps_ = 0;
 };
 
-// Windows on another number of threads alternate with windows on the settled number, until the
+// Windows of steps on another number of threads alternate with windows on the settled number, until the
 // difference in throughput exceeds its standard error.
 class ThreadTrial {
 public:
     enum class Verdict : std::uint8_t {
         open,
-        next_window, // undecided; the next step uses the other number
+        next_window, // undecided; the next step switches to the other number of threads
         adopt,
         reject
     };
@@ -46,7 +46,7 @@ public:
     // Adds a step that is left out of the comparison because the number of threads has just changed; counts
     // only its time, in elsewhere_ns().
     void skip(std::int64_t ns) noexcept;
-    // Adds a step. `settled`: the number of threads to compare with.
+    // Adds a step and returns the state of the trial. `settled`: the number of threads to compare with.
     Verdict add(std::int64_t ns, std::int64_t predicted, std::uint32_t settled) noexcept;
 
     // Total time in ns of the steps on the number tried, in the running trial or else in the last one.
@@ -59,8 +59,8 @@ private:
     std::uint32_t count_ = 0;
     std::uint32_t turn_ = 0; // windows so far; odd: on the number tried
     StepWindow window_;
-    double rate_before_ = 0; // last window on the settled number
-    double rate_during_ = 0; // last window on the number tried
+    double rate_before_ = 0; // throughput of the last window on the settled number
+    double rate_during_ = 0; // throughput of the last window on the number tried
     double sum_ = 0;         // sum of log gains, each of one window against its two neighbors
     double squares_ = 0;
     std::uint32_t gains_ = 0;

@@ -9,8 +9,8 @@ namespace {
 constexpr std::int64_t kTrialSecond = 1'000'000'000;
 constexpr std::int64_t kSoonTried = 2 * kTrialSecond;
 constexpr std::int64_t kRarestTrial = 32 * kTrialSecond;
-constexpr std::int64_t kRarestUpwards =
-    5 * kTrialSecond; // a core that becomes free does not show in step times
+// Like kRarestTrial, for trials of more threads: step times do not show that a core became free.
+constexpr std::int64_t kRarestUpwards = 5 * kTrialSecond;
 // Minimum step time between two trials, as a multiple of the time that the last trial spent on the number of
 // threads that it tried.
 constexpr double kTrialsApart = 25;

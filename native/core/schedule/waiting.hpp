@@ -18,8 +18,8 @@ constexpr std::size_t index_of(sotto_priority priority) noexcept {
     return static_cast<std::size_t>(priority - SOTTO_PRIORITY_BACKGROUND);
 }
 
-// Streams of one model and one priority that wait for a slot. Adding one allocates; moving it in and out
-// does not.
+// Streams of one model and one priority that wait for a slot. prepare() allocates the entry of a stream;
+// put() and take() do not allocate.
 class WaitingStreams {
     // Order: parked pinned streams, then deadline, then remaining prefill, then arrival.
     struct Rank {
@@ -36,7 +36,7 @@ class WaitingStreams {
     using Ages = std::multiset<Age>;
 
 public:
-    // A stream's entry in the index: in its queue, or kept for later.
+    // A stream's entry in the index: in a queue, or kept by the stream for the next put().
     class Entry {
         friend class WaitingStreams;
         Ranks::iterator rank;
