@@ -34,13 +34,13 @@ struct Adapter {
 
 struct Slot;
 
-// Adapters of a model, with distinct names, and the requests to change them. The loader owns
-// `loaded` and `retired` while it owns the model; all else is the control thread's.
+// Adapters of a model, with distinct names, and the requests to change them. The loader owns `loaded` and
+// `retired` while it owns the model; the control thread owns the other members.
 struct AdapterList {
     std::vector<std::shared_ptr<Adapter>> loaded;
     std::vector<std::shared_ptr<Adapter>> retired; // unloaded; active requests may still use them
     std::vector<Slot*> changes;                    // load, unload and scale requests, FIFO
-    Slot* loading = nullptr;                       // of the running load; null if cancelled
+    Slot* loading = nullptr;                       // request of the running load; null if cancelled
 
     // Returns the size of the loaded adapters, also while the model is evicted.
     std::uint64_t bytes() const noexcept;

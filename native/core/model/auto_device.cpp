@@ -42,8 +42,8 @@ std::vector<Listed> devices_of(const Backend& backend) {
     return devices;
 }
 
-// Returns true if a device has its own memory and cores, so that models on it take
-// neither from the game's frame.
+// Returns true if a device is a usable GPU with memory and cores of its own, so that models on the device
+// take neither from the game's CPU work.
 bool is_card(const Listed& device) {
     return (device.type == "discrete" || device.type == "virtual") && device.unfit.empty();
 }

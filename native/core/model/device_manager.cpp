@@ -134,14 +134,16 @@ bool DeviceManager::begin_to_leave() {
 }
 
 void DeviceManager::leave() {
-    std::shared_ptr<const gpu::Sharing> sharing; // destroyed after unlocking: waits for the driver
+    // Destroyed after the lock is released, because destruction waits for the driver.
+    std::shared_ptr<const gpu::Sharing> sharing;
     const std::lock_guard lock(mutex_);
     sharing = std::exchange(sharing_, nullptr);
     shown_ = nullptr;
     numbers_.detach();
 }
 
-// Returns the placement on the shared device, if a backend of that name supports it.
+// Returns the placement on the shared GPU; none if that GPU is not usable, or is not supported by the
+// requested backend.
 std::optional<Placement> DeviceManager::shared_seat(std::string_view backend, DeviceNumber refused) const {
     const auto number = numbers_.usable();
     if (sharing_ == nullptr || leaving_ || number == 0 || number == refused) {

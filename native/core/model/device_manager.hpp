@@ -33,9 +33,10 @@ public:
     // `device`: the engine's own device. `driver`: file of the CUDA driver; empty: the system's.
     DeviceManager(Modules& modules, std::string device, std::filesystem::path driver, const Log& log);
 
-    // Shares the renderer's device by the most direct rung (way of sharing) that works. Loads the
-    // modules. Throws as gpu::Sharing does, and Error(SOTTO_ERROR_STATE) if a device is shared
-    // already. attach(), begin_to_leave() and leave() must not run concurrently.
+    // Shares the renderer's device by the most direct rung (way of sharing) that works. Loads the modules.
+    // Throws Error(SOTTO_ERROR_STATE) if a device is shared already, Error(SOTTO_ERROR_ARGUMENT) if the
+    // renderer's objects are inconsistent, and Error(SOTTO_ERROR_UNSUPPORTED) if the least sharing that the
+    // host accepts is impossible. attach(), begin_to_leave() and leave() must not run concurrently.
     sotto_gpu_sharing attach(const gpu::Renderer& renderer);
     // Stops placing models on the shared GPU. Returns false if no GPU is shared.
     bool begin_to_leave();
@@ -52,8 +53,8 @@ public:
     // Returns true if seat() would choose the shared GPU. `refused`: number of the
     // device that cannot hold the model.
     bool would_take(std::string_view backend, DeviceNumber refused) const;
-    // Records that a model could not be opened on the shared GPU, and why. Logs
-    // it and adds it to describe().
+    // Records that a model could not be opened on the shared GPU, and why. Logs the reason and adds it to
+    // describe().
     void refused(DeviceNumber number, const std::string& model, const std::string& why);
     // Records that a device was lost. Models are opened on the CPU from now on, until another GPU
     // is attached. `number` 0: the engine's own device.
@@ -70,7 +71,7 @@ public:
 
 private:
     std::optional<Placement>
-    shared_seat(std::string_view backend, DeviceNumber refused) const; // needs mutex_
+    shared_seat(std::string_view backend, DeviceNumber refused) const; // requires mutex_
 
     Modules& modules_;
     const std::string device_;
@@ -88,7 +89,7 @@ private:
 struct CardInfo {
     gpu::Adapter adapter;
     std::string driver;
-    std::string why; // no device has that index; empty: success
+    std::string why; // why the query failed; empty: success
 };
 CardInfo query_card(std::uint32_t index);
 
@@ -97,10 +98,11 @@ CardInfo query_card(std::uint32_t index);
 struct VulkanNeeds {
     const char* const* extension = nullptr;
     const void* next = nullptr;
-    std::string why; // empty: it can be shared
+    std::string why; // empty: the device can be shared
 };
-// Returns what a Vulkan renderer must create its device with. Throws Error(SOTTO_ERROR_ARGUMENT) for
-// handles that do not belong together, and Error(SOTTO_ERROR_UNSUPPORTED) without Vulkan.
+// Returns the extension and the structure that a Vulkan renderer must create its device with. Throws
+// Error(SOTTO_ERROR_ARGUMENT) for handles that do not belong together, and Error(SOTTO_ERROR_UNSUPPORTED)
+// without Vulkan.
 VulkanNeeds query_vulkan(const sotto_gpu_vulkan& vulkan);
 
 } // namespace sotto

@@ -10,8 +10,8 @@ namespace sotto {
 // lost do not apply to the next one. 0: the CPU.
 using DeviceNumber = std::uint64_t;
 
-// The engine's own device, and the GPU shared with a renderer. Written by one thread
-// at a time, read by any thread.
+// The engine's own device, and the GPU shared with a renderer. One thread at a time may write the numbers;
+// any thread may read them.
 class DeviceNumbers {
 public:
     // The engine's own device; 0 if it was lost.
@@ -24,8 +24,8 @@ public:
         return number != 0 && number != own() && number != usable();
     }
 
-    // A GPU was attached. Gives the engine's own device a new number if it
-    // was lost: it may be used again.
+    // Call when a GPU was attached. Gives the GPU a number. If the engine's own device was lost, gives that
+    // device a new number, so that models may use it again.
     void attach() noexcept {
         shared_ = usable_ = ++given_;
         own_ = own_ != 0 ? own_.load() : ++given_;

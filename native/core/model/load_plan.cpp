@@ -53,7 +53,7 @@ private:
     const std::function<ModelInfo(const Shape&)>& measure_;
 };
 
-// Offloads as many layers as fit, at least one.
+// Tries fewer layers on the device: as many as fit, at least one. Returns true if they fit.
 bool Ladder::fewer_layers(Shape shape) {
     const auto& info = result.last().info;
     const auto each = std::max<std::uint64_t>(1, (info.weights + info.kv) / info.layers);
@@ -69,7 +69,7 @@ bool Ladder::fewer_layers(Shape shape) {
     return try_shape("fewer layers", shape);
 }
 
-// Keeps as many streams as fit, at least one.
+// Tries fewer streams: as many as fit, at least one. Returns true if they fit.
 bool Ladder::fewer_streams(Shape shape) {
     const auto& info = result.last().info;
     const auto each = std::max<std::uint64_t>(1, info.kv / info.streams);
@@ -84,7 +84,8 @@ bool Ladder::fewer_streams(Shape shape) {
     return try_shape("fewer streams", shape);
 }
 
-// Keeps streams as long as fits, at least the minimum length of the model.
+// Tries shorter streams: as many tokens per stream as fit, at least the model's minimum. Returns true if they
+// fit.
 bool Ladder::shorter_streams(Shape shape) {
     const auto& info = result.last().info;
     const auto least = std::max<std::uint32_t>(1, info.min_stream_tokens);

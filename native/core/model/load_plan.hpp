@@ -35,7 +35,7 @@ struct LoadPlan {
 
 // Parts of a model that may be shrunk to make it fit.
 enum class ShrinkScope : std::uint8_t {
-    all,    // everything that its options leave open
+    all,    // every part that the model's options do not fix
     streams // only the number of concurrent streams, so that saved KV cache states still fit
 };
 

@@ -1,4 +1,4 @@
-// What is known of a model since it was last loaded.
+// Properties of a model, known from its last load.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct LoadedInfo {
     std::uint32_t first_slots = 0;
     std::uint64_t first_compute = 0;
     std::uint64_t max_compute = 0;
-    std::uint64_t min_bytes = 0; // minimum bytes to answer at all
+    std::uint64_t min_bytes = 0; // minimum memory in bytes with which the model can answer requests
 
     // Returns the bytes of compute buffers for `slots` slots.
     std::uint64_t compute_for(std::uint32_t slots) const noexcept {

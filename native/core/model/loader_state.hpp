@@ -1,4 +1,4 @@
-// What the loader has of a model, and its messages to the control thread.
+// The loader's state of a model, and the loader's messages to the control thread.
 #pragma once
 
 #include <atomic>

@@ -23,7 +23,7 @@ namespace sotto {
 // A request held back until its model has memory.
 struct HeldRequest {
     Slot* slot = nullptr;
-    bool waits = true; // true: also waits for busy models
+    bool waits = true; // false: fails (on_budget=fail) if only busy models could free memory
 };
 
 // Requests that use a model, or wait for it. Control thread only.
@@ -42,7 +42,7 @@ struct MemoryNeed {
     LoadPlan plan;           // last load plan
 };
 
-// Memory charged to a model, adapters aside.
+// Memory charged to a model, without its adapters.
 struct Claims {
     Ledger::Claim weights;
     Ledger::Claim kv;
@@ -72,10 +72,10 @@ struct ModelEntry : MpscNode, ScheduledModel {
     const Submission submission; // load request
     State state = State::loading;
     std::unique_ptr<Model> model;        // set once ready; created and freed by the loader
-    std::atomic<DeviceNumber> device{0}; // of the model or of its load; written by the loader
+    std::atomic<DeviceNumber> device{0}; // of the model or its running load; written by the loader
     LoaderState loader;
     Claims claims;        // owned by the loader while loader.owns is true
-    AdapterList adapters; // its lists `loaded` and `retired`: as `claims`
+    AdapterList adapters; // the loader owns `loaded` and `retired` while loader.owns is true
     ModelRequests requests;
     ModelSlots slots;
     LoadedInfo loaded;

@@ -66,14 +66,14 @@ void ModelLoader::begin(ModelEntry& entry) noexcept {
             wake_.notify();
         });
     };
-    attempt(start, [&](sotto_status, const char*) { run(entry); }); // no thread could be started
+    attempt(start, [&](sotto_status, const char*) { run(entry); }); // without a thread: loads here
 }
 
 void ModelLoader::run(ModelEntry& entry) noexcept {
     auto note = std::move(entry.loader.final_note);
     note->entry = &entry;
     note->plan = {};
-    // A load calls the host's file functions until it ends; it is cancelled between two reads.
+    // A load calls the host's file functions until the load ends. Cancelling takes effect between two reads.
     const HookGate::Use use(hooks_.files ? &hooks_.outlives->gate : nullptr);
     const auto body = [&] {
         if (!use) {
@@ -93,7 +93,7 @@ void ModelLoader::run(ModelEntry& entry) noexcept {
         note->failure.set(status, why);
     });
     if (note->kind != LoaderNote::Kind::loaded) {
-        entry.device = 0; // on no device
+        entry.device = 0; // the model is on no device
     }
     tell(std::move(note));
 }

@@ -48,7 +48,7 @@ private:
     ModelOpener opener_;
     Signal wake_;
     std::atomic<bool> over_{false};
-    std::atomic<bool> loaded_{false}; // aside_ has finished its load
+    std::atomic<bool> loaded_{false}; // the thread aside_ has finished its load
     std::thread aside_;               // runs one load; started and joined by thread_
     std::thread thread_;
 };

@@ -89,7 +89,8 @@ void ModelOpener::open(ModelEntry& entry, LoaderNote& note) {
 
 void ModelOpener::free(ModelEntry& entry) noexcept {
     {
-        const gpu::CudaScope scope(entry.loader.cuda_context.get()); // if that fails, frees anyway
+        // If the context cannot be made current, frees the model anyway.
+        const gpu::CudaScope scope(entry.loader.cuda_context.get());
         for (const auto* all : {&entry.adapters.loaded, &entry.adapters.retired}) {
             for (const auto& adapter : *all) {
                 adapter->close(*entry.model);
@@ -130,10 +131,10 @@ void ModelOpener::open_at(ModelEntry& entry, const Placement& seat, LoaderNote& 
     const bool plans = submission.kind == Submission::Kind::plan;
     const bool limited = ledger_.ceiling() != 0;
     if (plans || limited) {
-        // Mapped files would not be charged to the budget
+        // Reads the weights into memory: mapped files would not be charged to the budget
         entry.loader.shape.flags |= SOTTO_SOURCE_OWN_MEMORY;
         const auto free = ledger_.free();
-        // Adapters are loaded after the model
+        // Leaves room for the adapters, which are loaded after the model
         const auto left = free - std::min(free, entry.adapters.bytes());
         const auto room = plans && submission.budget != 0 ? submission.budget : left;
         note.plan = find_fit(entry, *seat.backend, source_of(entry, path, seat, watch), room);
@@ -200,7 +201,8 @@ LoadPlan ModelOpener::find_fit(
     });
 }
 
-// Claims all of `info` or nothing, so that other models can use the memory meanwhile.
+// Charges all memory of `info` to the entry or, if too little is free, none of it, so that other models can
+// use the memory. Throws Error(SOTTO_ERROR_BUDGET) if too little is free.
 void ModelOpener::claim(ModelEntry& entry, const ModelInfo& info) {
     const auto has = entry.bytes();
     if (info.bytes() > has && info.bytes() - has > ledger_.free()) {

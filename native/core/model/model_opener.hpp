@@ -22,10 +22,9 @@ public:
 
     ModelOpener(const Hooks& hooks, DeviceManager& devices, Ledger& ledger, Tell tell);
 
-    // Opens the model of an entry on the preferred device; on the next one if that device
-    // cannot hold it. For an entry in state planning, only measures the memory the model would
-    // need. Writes the outcome to `note`. Throws if the model cannot be opened; the caller must
-    // then clear the entry's claims.
+    // Opens the model of an entry on the preferred device, or on the next one if that device cannot hold the
+    // model. For an entry in state planning, only measures the memory the model would need. Writes the
+    // outcome to `note`. Throws if the model cannot be opened; the caller must then clear the entry's claims.
     void open(ModelEntry& entry, LoaderNote& note);
     // Frees the model of an entry and its adapters.
     static void free(ModelEntry& entry) noexcept;
@@ -45,7 +44,7 @@ private:
 
     void open_at(ModelEntry& entry, const Placement& seat, LoaderNote& note);
     void reopen(Adapter& adapter, Model& model, const std::string& id) noexcept;
-    // Returns the largest shape that fits into `room` bytes.
+    // Returns the load plan whose last rung is the largest shape that fits into `room` bytes, if any fits.
     LoadPlan find_fit(
         const ModelEntry& entry, const Backend& backend, sotto_model_source source, std::uint64_t room
     ) const;

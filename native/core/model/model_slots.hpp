@@ -23,7 +23,7 @@ struct Closing {
 // Slot of a pinned session between its requests.
 struct PinnedSlot {
     std::shared_ptr<Session> session;
-    void* handle = nullptr; // its last stream, which has ended; null if parked
+    void* handle = nullptr; // the session's last stream, which has ended; null if parked
 };
 
 // Control thread only.
