@@ -97,8 +97,8 @@ void Answer::add(Delta::Kind kind, std::string text) {
     increment_.deltas.push_back({kind, std::move(text), 0, "", ""});
 }
 
-// Moves out the log probabilities of tokens whose text has been shown. At the end: of all tokens before the
-// stop sequence.
+// Moves out the log probabilities of tokens whose text has been shown. Once the answer has ended without a
+// stop sequence, moves out those of all tokens.
 void Answer::release_logprobs() {
     for (auto& one : logprobs_.release(ended() && !text_.stopped() ? SIZE_MAX : shown_bytes_)) {
         complete_.logprobs.push_back(one);

@@ -1,4 +1,4 @@
-// One answer in progress: converts the model's bytes into the text that may be shown.
+// Converts the bytes that a model generates for one answer into the text that may be shown.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +21,20 @@ public:
     virtual std::string read(std::string_view text, bool last) = 0;
 };
 
-// Owned by the compute thread while a job of its stream runs, otherwise by the control thread.
+// Owned by the compute thread while a job of the answer's stream runs, otherwise by the control thread.
 class Answer {
 public:
-    // `data`: the request is a data operation.
+    // `data`: the request is a data operation (see has_data()).
     explicit Answer(const ParsedRequest& parsed, bool data = false);
 
-    // Called when the stream is open. `stops`: a JSON array of stop sequences of the model; may be empty.
+    // Call when the stream is open. `stops`: a JSON array of stop sequences of the model; may be empty.
     // `read`: generated text goes through an AnswerReader.
     void opened(std::string_view stops, bool read);
 
     // Consumes the output of a step.
     void hear(const sotto_step_item& work, AnswerReader& reader);
 
-    // Returns what is new since the last call.
+    // Returns the part of the answer that is new since the last call.
     AnswerIncrement take();
 
     bool ended() const noexcept { return complete_.finish != SOTTO_FINISH_NONE; }

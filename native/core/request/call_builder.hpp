@@ -18,9 +18,8 @@ std::string text_at(const Json& object, const char* key);
 // and only the last one can continue.
 class CallBuilder {
 public:
-    // Adds a call, or more of its arguments: an element of "tool_calls" as returned by
-    // sotto_stream_parse_fn. Appends new deltas to `increment`; appends the previous call,
-    // if this ends it, to `whole`.
+    // Adds a call, or more of its arguments: an element of "tool_calls" as returned by sotto_stream_parse_fn.
+    // Appends new deltas to `increment`; if a new call begins, ends the previous one: see close().
     void add(const Json& call, AnswerIncrement& increment, std::vector<Call>& whole);
     // Ends the last call: appends it to `whole` if its arguments are a complete
     // JSON object, otherwise drops it.

@@ -35,7 +35,7 @@ struct Event : MpscNode {
 
     std::int64_t made_ns = 0;
     ChoiceEvents* lane = nullptr; // the paced queue that holds the event until it is due; null: not paced
-    RequestEvents* of = nullptr;  // the queues of its request
+    RequestEvents* of = nullptr;  // the queues of the event's request
     std::unique_ptr<RequestEvents> events; // a request's last event owns the request's queues
     Event* after = nullptr;                // next event in the list that holds this event
 };

@@ -9,8 +9,8 @@
 
 namespace sotto {
 
-// The control thread pushes, the host takes. Taking neither allocates nor frees: events that the host has
-// seen return to the control thread, which frees them.
+// The control thread pushes events, the host takes them. take() neither allocates nor frees memory: events
+// that the host has seen return to the control thread, which frees them.
 class EventQueue {
 public:
     ~EventQueue();
@@ -33,7 +33,7 @@ public:
     }
 
     // Returns true if an event is due. Otherwise sets `wake` to the time when one will be due without further
-    // input; to a time soon if another thread is taking events.
+    // input; to 1 ms after `now` if another thread is taking events.
     bool has(std::int64_t now, std::int64_t& wake) noexcept;
 
     // Frees the events that the host has seen. Control thread only.
@@ -42,7 +42,7 @@ public:
     Signal& arrived() noexcept { return arrived_; }
 
 private:
-    void admit() noexcept; // requires taking_, like next()
+    void admit() noexcept; // admit() and next(): the caller must have set taking_
     const Event* next(const Clock& clock) noexcept;
 
     MpscQueue<Event> ready_;

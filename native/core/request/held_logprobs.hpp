@@ -40,7 +40,7 @@ private:
     };
 
     const bool keeps_;
-    std::size_t generated_ = 0; // bytes so far
+    std::size_t generated_ = 0; // total bytes of the tokens added so far
     std::vector<Logprobs> held_;
 };
 

@@ -1,4 +1,4 @@
-// Requests as host threads use them: submitting, cancelling, and waiting for events.
+// The functions with which host threads submit requests, cancel them, and wait for events.
 #pragma once
 
 #include <atomic>

@@ -53,7 +53,7 @@ void PacedQueue::hold(ChoiceEvents& lane, Event* event) noexcept {
     }
     lane.events.push(event);
     ++lane.of.held;
-    wake_ = INT64_MIN; // unknown
+    wake_ = INT64_MIN; // unknown until release()
 }
 
 // Called when a request ends early: delivers its remaining paced events at once if `wanted`, otherwise drops

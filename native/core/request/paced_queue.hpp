@@ -33,7 +33,7 @@ struct ChoiceEvents {
     RequestEvents& of;
     Pacer pacer;
     EventList events;
-    ChoiceEvents* next = nullptr; // next answer that holds events
+    ChoiceEvents* next = nullptr; // next in the list of answers that hold events
 };
 
 // The queues of all answers of a request. Owned by the request's last event, and freed with it.
@@ -47,13 +47,13 @@ struct RequestEvents {
 };
 
 // Delivers events in FIFO order, except that paced events wait until they are due. The order within an answer
-// is kept, and a request's last events come after all of its others. Used by the thread that takes events;
-// nothing here allocates or frees.
+// is kept, and a request's final events come after all other events of the request. Used by the thread that
+// takes events. Only clear() frees memory; no function allocates.
 class PacedQueue {
 public:
     ~PacedQueue() { clear(); }
 
-    // Adds an event. Events of dropped requests go to `unwanted`.
+    // Adds an event. If the event ends a cancelled request, the held events of the request go to `unwanted`.
     void admit(Event* event, MpscQueue<Event>& unwanted) noexcept;
     // Returns the next event that is due, or null.
     Event* next(std::int64_t now) noexcept;

@@ -11,11 +11,11 @@ namespace sotto {
 // are taken. After a pause of the host, the backlog is delivered at twice the rate. A token that was
 // generated more than a period late shifts the schedule, so that a slow model is not followed by a burst.
 //
-// Non-const functions: one thread at a time. Const functions: any thread may read what has been delivered.
+// Any thread may call rate(), told(), next() and duration(); one thread at a time may call due() and tell().
 class Pacer {
 public:
-    // Two rates in tokens per second: this answer's own, and the engine's, used if the first is 0. Both 0: no
-    // pacing.
+    // `own`: the answer's rate in tokens per second. `everybodys`: the engine's rate, used if `own` is 0.
+    // Both 0: no pacing.
     Pacer(const std::atomic<float>& own, const std::atomic<float>& everybodys)
         : own_(own), everybodys_(everybodys) {}
 
@@ -36,8 +36,8 @@ public:
         return std::max(planned, last_ + duration(n - std::min(n, told_), now_rate) / 2);
     }
 
-    // Records that token `n` was delivered at `now`. `late`: a delay up to this is the host's usual polling
-    // interval and does not count as lateness.
+    // Records that token `n`, generated at `made`, was delivered at `now`. `late`: a delay up to this is the
+    // host's usual polling interval and does not count as lateness.
     void tell(std::uint32_t n, std::int64_t made, std::int64_t now, std::int64_t late) noexcept {
         const double now_rate = rate();
         const auto moment = due(n, made);

@@ -49,7 +49,7 @@ Slot* RequestTable::add(Submission submission, std::int64_t now) {
             }
         }
     } count{live_};
-    // kMost is the number of slots, which is enforced anyway
+    // A maximum of kMost needs no check: the table has kMost slots.
     const bool may = most_ == kMost || count.before < most_;
     Slot* slot = may ? take_free() : nullptr;
     if (slot == nullptr && may) {

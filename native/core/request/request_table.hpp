@@ -39,7 +39,7 @@ struct Submission {
     std::string options;
     std::string adapter;      // name of the adapter
     float scale = 1;          // scale of the adapter
-    std::uint64_t budget = 0; // of a plan: bytes; 0: what is free
+    std::uint64_t budget = 0; // bytes that a load plan may use; 0: the free budget
     std::uint64_t user = 0;
     sotto_request_flags flags = 0;
     float target_tps = 0;
@@ -56,11 +56,12 @@ struct Note : MpscNode {
     Slot* slot = nullptr;
 };
 
-// The table entry of a request. Never freed before the table; `refs` is not 0 while it belongs to a live
-// request.
+// The table entry of a request. Never freed before the table; `refs` is not 0 while the slot belongs to a
+// live request.
 struct Slot {
-    // References: the control thread holds one until the request has ended; the host one for a private
-    // request, until it has taken the last event or dropped the request; running API calls hold the others.
+    // References: the control thread holds one until the request has ended; the host holds one for a private
+    // request until the host has taken the last event or dropped the request; each running API call holds one
+    // for the slot that it uses.
     std::atomic<std::uint32_t> refs{0};
     std::atomic<sotto_request> id{0};
     std::atomic<std::uint32_t> next_free{0};
@@ -102,7 +103,7 @@ public:
     // Adds a request under a new id. Returns null if the maximum number of requests is live.
     Slot* add(Submission submission, std::int64_t now);
 
-    // Called before a request's last event is delivered: its place in the live count becomes free.
+    // Call before a request's last event is delivered: the request no longer counts as live.
     void ended() noexcept { live_.fetch_sub(1, std::memory_order_seq_cst); }
     // Number of live requests.
     std::uint32_t live() const noexcept { return live_.load(std::memory_order_relaxed); }
