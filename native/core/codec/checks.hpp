@@ -18,7 +18,8 @@ Fields object_at(const Json& list, std::size_t i, const std::string& path);
 
 // Returns the model that a body names. Throws if `needed` and the body names none.
 std::string read_model(const Fields& body, bool needed);
-// Returns the session that `body` names, and the messages that it adds. `text` is the text of `body`.
+// Returns the session that `body` names, and the messages that `body` adds to the session. `text` is the text
+// of `body`.
 InSession read_in_session(const Fields& body, std::string_view text, const std::atomic<bool>* cancelled);
 void check_message_list(const Fields& body, bool may_be_empty);
 // `in_session`: the messages continue those of a session.
@@ -31,7 +32,7 @@ std::string check_form(const Fields& body);
 void check_template_kwargs(const Fields& body);
 
 // Throws Error(SOTTO_ERROR_ARGUMENT) for an unknown field within an edit distance of one or two of a known
-// one, and suggests that one. Returns the other fields that the operation ignores, at most 16.
+// field, and suggests the known field. Returns the other fields that the operation ignores, at most 16.
 std::vector<std::string> check_names(sotto_op op, const Json& body);
 
 // Throws for a field that the operation reads and whose value violates its row in native/request/fields.toml.

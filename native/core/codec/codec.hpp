@@ -25,7 +25,7 @@ struct InSession {
 // An adapter named by a request.
 struct AdapterAsked {
     std::string name;
-    std::optional<double> scale; // absent: the adapter's own
+    std::optional<double> scale; // absent: the adapter's own scale
 };
 using AdaptersAsked = std::optional<std::vector<AdapterAsked>>; // absent: the request has no such field
 
@@ -149,7 +149,8 @@ struct CompleteAnswer {
     sotto_finish finish = SOTTO_FINISH_NONE; // NONE: not finished
 };
 
-// Returns a message with the answer that continues it appended.
+// Returns `message` with the text and tool calls of `complete`, the answer that continues the message,
+// appended.
 std::string continued(std::string_view message, const CompleteAnswer& complete);
 
 // Writes the response to one request in its operation's schema.
@@ -173,7 +174,7 @@ public:
         const std::vector<std::string>& logprobs,
         const Counts& counts
     );
-    // Returns the chunk of `stream_options.include_usage`.
+    // Returns the chunk with token counts that `stream_options.include_usage` requests.
     std::string usage_chunk(const Counts& counts) const;
     // Returns the complete response.
     std::string response(const std::vector<CompleteAnswer>& answers, const Counts& counts) const;

@@ -1,4 +1,4 @@
-// Names of request fields: which ones exist, and detection of misspelled ones.
+// Checks the names and values of request fields, and detects misspelled names.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace sotto {
 namespace {
 
-// Fields of other servers that resemble one of ours, and are not misspellings.
+// Fields of other servers' APIs: they resemble fields of this API, but are not misspellings of them.
 constexpr std::string_view kOfOthers[] = {
     "context", "format", "min_tokens", "seeds", "top_a", "typical", "user"
 };
@@ -42,7 +42,7 @@ void check_value(const Fields& body, const RequestField& field) {
     case FieldType::Choice:
         body.choice(field);
         break;
-    case FieldType::Other: // checked by code of its own
+    case FieldType::Other: // checked by a function for this field alone
         break;
     }
 }

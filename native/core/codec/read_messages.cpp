@@ -135,7 +135,7 @@ void check_message(const Fields& message) {
     }
 }
 
-// OpenAI's rule for names; such names are safe in any chat template.
+// Returns true if a tool's name follows OpenAI's rule; such names are safe in any chat template.
 bool is_name(const Json& name) {
     if (!name.is_string()) {
         return false;

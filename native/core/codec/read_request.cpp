@@ -333,7 +333,7 @@ ParsedRequest read_request(sotto_op op, std::string_view text, const std::atomic
         } else {
             check_prompt(body);
         }
-        check_sampling(body); // the backend parses the body like that of an answer
+        check_sampling(body); // the backend parses the body like that of a completion
         check_form(body);
         read_logprobs(body, body.find(field::prompt) == nullptr);
         break;

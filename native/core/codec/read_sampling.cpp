@@ -118,7 +118,7 @@ void check_sampling(const Fields& body) {
     check_biases(body);
 }
 
-// At most one field may constrain the answer's format.
+// Throws if more than one field constrains the answer's format.
 std::string check_form(const Fields& body) {
     check_schema(body, field::json_schema);
     std::vector<std::string> forms;
@@ -152,7 +152,7 @@ void check_template_kwargs(const Fields& body) {
     if (!more->is_object()) {
         body.refuse(field::chat_template_kwargs, *more, "a JSON object");
     }
-    // limited, because backends search the values linearly
+    // The values are limited because backends search them linearly.
     constexpr auto kLimits = field::chat_template_kwargs;
     const auto bytes = to_text(*more).size();
     if (more->size() > kLimits.items || bytes > kLimits.max_bytes) {

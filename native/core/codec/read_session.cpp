@@ -1,4 +1,4 @@
-// Parses session fields of requests, and formats turns for storage.
+// Parses the session fields of requests, and examines and extends the messages of sessions.
 #include <string>
 #include <utility>
 

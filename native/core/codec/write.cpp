@@ -111,9 +111,8 @@ Ordered text_logprobs(const std::vector<std::string>& entries) {
         json["token_logprobs"].push_back(token.value("logprob", 0.0));
         auto likeliest = Ordered::object();
         for (const auto& other : token.value("top_logprobs", Ordered::array())) {
-            likeliest.emplace(
-                token_text(other), other.value("logprob", 0.0)
-            ); // of two alternatives with the same text, the more likely one
+            // Of two alternatives with the same text, emplace() keeps the first, more likely one.
+            likeliest.emplace(token_text(other), other.value("logprob", 0.0));
         }
         json["top_logprobs"].push_back(std::move(likeliest));
     }
