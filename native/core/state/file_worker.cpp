@@ -33,7 +33,7 @@ bool wait_until(Signal& signal, std::int64_t timeout_ns, const IsOver& is_over) 
 
 } // namespace
 
-// State of the thread, which may outlive its engine.
+// State shared with the file thread; the thread and this state may outlive their FileWorker.
 struct FileWorker::State {
     std::mutex mutex;
     std::condition_variable changed;
@@ -78,7 +78,7 @@ FileWorker::~FileWorker() {
     if (wait_until(state_->gone, hosts_ ? kNever : kPatience, ended)) {
         state_->thread.join();
     } else {
-        (void)keep_loaded(); // otherwise the host could unload the running code
+        (void)keep_loaded(); // the host must not unload code that the detached thread runs
         state_->thread.detach();
     }
 }
@@ -120,7 +120,7 @@ void FileWorker::work(const std::shared_ptr<State>& state) noexcept {
         state->busy.store(false, std::memory_order_relaxed);
         task->done_.store(true, std::memory_order_release);
         task->signal_.notify();
-        task.reset(); // may free a lot of memory
+        task.reset(); // frees the task before locking: freeing its buffers may take long
         lock.lock();
         if (state->finished != nullptr) {
             state->finished->notify();

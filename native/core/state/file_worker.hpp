@@ -12,8 +12,8 @@
 
 namespace sotto {
 
-// A task of the file thread. Shared by the file thread and the threads that wait for it: it may
-// outlive the engine, so it may use nothing that the engine owns except host functions.
+// A task of the file thread. The file thread and the threads that wait for a task share its ownership: a task
+// may outlive the engine, so it may use nothing that the engine owns except host functions.
 class FileTask {
 public:
     virtual ~FileTask() = default;
@@ -40,17 +40,18 @@ private:
 class FileWorker {
 public:
     explicit FileWorker(const Hooks& hooks);
-    // Drops the tasks that have not begun. Waits up to 500 ms for the running task, then
-    // detaches the thread. After call_host() it waits without a limit, because a host function
-    // must not run after the engine's end.
+    // Drops the tasks that have not begun. Waits up to 500 ms for the running task, then detaches the thread.
+    // After call_host(), waits for the running task without a limit, because a host function must not run
+    // after the engine is destroyed.
     ~FileWorker();
     FileWorker(const FileWorker&) = delete;
     FileWorker& operator=(const FileWorker&) = delete;
 
-    // Starts the thread unless it is running. Throws
-    // Error(SOTTO_ERROR_MEMORY) if that fails. Any thread.
+    // Starts the thread unless it is running. Throws Error(SOTTO_ERROR_MEMORY) if the thread cannot be
+    // started. Any thread.
     void prepare();
-    // Queues a task. Throws as prepare() does, and std::bad_alloc. Any thread.
+    // Queues a task. Throws Error(SOTTO_ERROR_MEMORY) if the thread cannot be started, and std::bad_alloc.
+    // Any thread.
     void start(std::shared_ptr<FileTask> task);
     // Returns true while a task runs. Any thread.
     bool is_busy() const noexcept;

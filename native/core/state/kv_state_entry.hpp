@@ -11,8 +11,9 @@
 
 namespace sotto {
 
-// Lives until no owner can restore it and no other entry is packed against it. Guarded by its
-// store's mutex, except `number`, `whose`, `head` and `whole`, which are constant.
+// An entry lives until no owner can restore it and no other entry is packed (delta-compressed) against it.
+// The mutex of the KvStateStore guards all members except `number`, `whose`, `head` and `whole`, which are
+// constant.
 struct KvStateEntry : std::enable_shared_from_this<KvStateEntry> {
     std::uint64_t number = 0;
     std::string whose;    // model id
@@ -21,12 +22,12 @@ struct KvStateEntry : std::enable_shared_from_this<KvStateEntry> {
     Ledger::Claim claim;
     Scratch::Extent extent;             // in the spill file
     std::shared_ptr<SpillWrite> late;   // timed-out write, which still holds the bytes
-    std::uint64_t size = 0;             // stored bytes, packed or whole
-    std::uint64_t whole = 0;            // bytes before packing
-    std::shared_ptr<KvStateEntry> like; // prefix for unpacking; null if stored whole
+    std::uint64_t size = 0;             // bytes stored, after packing if the state is packed
+    std::uint64_t whole = 0;            // size before packing, in bytes
+    std::shared_ptr<KvStateEntry> like; // prefix for unpacking; null: not packed
     bool wanted = true;                 // an owner may still restore it
     bool pinned = false;
-    bool moving = false; // being written to the spill file
+    bool moving = false; // a write to the spill file is running
 
     static constexpr std::size_t kApart = SIZE_MAX;
 };

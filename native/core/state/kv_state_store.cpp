@@ -37,12 +37,12 @@ KvStateStore::Kept KvStateStore::put(std::string_view whose, PageBuffer bytes, s
             kept = std::move(state);
         }
     };
-    // Without a saved state, the text is prefilled again
+    // Ignores a failure: without a saved state, the stream's text is prefilled again
     attempt(body, [](sotto_status, const char*) {});
     return kept;
 }
 
-// Keeps a state in memory; spills older ones if necessary. Returns false if it does not fit.
+// Keeps a state in memory; spills older states if necessary. Returns false if the state does not fit.
 bool KvStateStore::into_memory(Entry& entry, const SharedBytes& bytes) {
     if (!make_room(bytes->size())) {
         return false;
@@ -80,7 +80,9 @@ bool KvStateStore::make_room(std::uint64_t bytes) {
 // Spills the next entry to the file. Returns false if no entry can be spilled, or if the write
 // fails and `otherwise` keeps the entry in memory. `pinned`: may spill pinned entries too.
 bool KvStateStore::spill_next(bool pinned, Else otherwise, std::int64_t patience) {
-    std::shared_ptr<Entry> entry; // being spilled by this call only; released after unlocking
+    // Marked as moving, so no other call spills the entry. Released after unlocking mutex_, which drop()
+    // locks.
+    std::shared_ptr<Entry> entry;
     {
         const std::lock_guard lock(mutex_);
         entry = order_.next_to_spill(pinned);
@@ -94,11 +96,11 @@ bool KvStateStore::spill_next(bool pinned, Else otherwise, std::int64_t patience
     const auto written = file_.write(bytes, patience, extent, task);
     const std::lock_guard lock(mutex_);
     entry->moving = false;
-    if (entry->bytes != bytes) { // packed during the write
+    if (entry->bytes != bytes) { // pack() replaced the bytes during the write
         file_.leave(extent);
         return true;
     }
-    // The write task holds the bytes: dropping the entry frees no memory
+    // The write task still holds the bytes: releasing entry->bytes would free no memory
     if (written == SpillFile::Written::late) {
         entry->late = std::move(task);
         return otherwise == Else::forget;
@@ -124,8 +126,7 @@ void KvStateStore::spill(std::uint64_t bytes) {
     }
 }
 
-// Returns true if spilled states use more memory than is still available to them, within both
-// their own limit and the budget.
+// Returns true if the states in memory use more bytes than are still free within both `most_` and the budget.
 bool KvStateStore::is_crowded() const {
     const auto memory = figures().memory;
     return memory > 0 && memory > std::min(most_ - std::min(most_, memory), ledger_.free());
@@ -168,8 +169,8 @@ void KvStateStore::pack() {
 }
 
 // Delta-compresses an entry's state against the most similar uncompressed state. If no state is similar, or
-// compression saves less than a quarter of the bytes, leaves the state uncompressed, as a reference for
-// others.
+// compression saves less than a quarter of the bytes, leaves the state uncompressed, as a possible
+// prefix for later states.
 void KvStateStore::pack(const std::shared_ptr<Entry>& entry) {
     const auto bytes = bytes_of(entry);
     std::string head(bytes->view().substr(std::min(entry->head, bytes->size()), SimilarStates::kHead));
@@ -188,7 +189,7 @@ void KvStateStore::keep_packed(
     auto bytes = std::make_shared<const PageBuffer>(std::move(smaller));
     const std::lock_guard lock(mutex_);
     if (entry.bytes != before) {
-        return; // spilled to the file meanwhile
+        return; // the entry was spilled while its bytes were compressed
     }
     figures_.memory -= entry.size - bytes->size();
     entry.size = bytes->size();
@@ -261,7 +262,8 @@ SharedBytes KvStateStore::read(const Fetch& fetch) const {
     return std::make_shared<const PageBuffer>(unpacked(bytes->view(), like->view(), fetch.whole_));
 }
 
-// Returns the stored bytes of an entry. May wait for the disk: spill worker thread only.
+// Returns the stored bytes of an entry. Waits for the disk if the entry has been spilled; only pack() passes
+// spilled entries.
 SharedBytes KvStateStore::bytes_of(const std::shared_ptr<Entry>& entry) {
     Scratch::Extent extent;
     {
@@ -279,14 +281,15 @@ void KvStateStore::pin(Entry& entry, bool pinned) noexcept {
     order_.pin(entry, pinned);
 }
 
-// Call when the entry's owner is gone, so that the state cannot be restored any more.
+// Marks an entry as unwanted, because its owner was destroyed: the state cannot be restored any more.
 void KvStateStore::let_go(Entry& entry) noexcept {
     const std::lock_guard lock(mutex_);
     entry.wanted = false;
     figures_.count -= entry.bytes != nullptr || entry.extent.size > 0 ? 1 : 0;
 }
 
-// Removes an entry that is being destroyed, and its bytes in the file. No other entry is packed against it.
+// Removes an entry that is being destroyed, and its bytes in the file. No other entry uses this entry as a
+// prefix any more.
 void KvStateStore::drop(Entry& entry) noexcept {
     const std::lock_guard lock(mutex_);
     figures_.memory -= entry.bytes != nullptr ? entry.size : 0;

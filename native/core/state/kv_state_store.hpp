@@ -44,8 +44,8 @@ public:
     };
     using Kept = std::shared_ptr<State>;
 
-    // An asynchronous read of a state, which may wait for the disk. Holds the
-    // state and, once done, its bytes.
+    // An asynchronous read of a saved state, from memory or from the disk. Holds the state and, once done,
+    // its bytes.
     class Fetch {
     public:
         bool is_done() const noexcept { return read_ == nullptr || read_->is_done(); }
@@ -61,16 +61,15 @@ public:
         std::shared_ptr<SpillRead> read_; // disk read; null if all bytes are in memory
     };
 
-    // `folder`: of the scratch file; empty: the system's temporary folder.
-    // `most`: maximum bytes in memory.
+    // `folder`: folder of the scratch file; empty: the system's temporary folder. `most`: maximum bytes in
+    // memory.
     KvStateStore(Ledger& ledger, std::filesystem::path folder, std::uint64_t most, const Hooks& hooks);
     KvStateStore(const KvStateStore&) = delete;
     KvStateStore& operator=(const KvStateStore&) = delete;
 
-    // Saves a state of model `whose`. It may be packed later against a state with similar
-    // bytes from offset `head` on; kApart: never packed. Returns null if neither memory
-    // nor the file has space. One thread at a time. Waits for the disk at most 250 ms plus
-    // 1 ms per 256 KiB of `bytes`.
+    // Saves a state of model `whose`. The state may be packed later against a state with similar bytes from
+    // offset `head` on; kApart: never packed. Returns null if neither memory nor the file has space. One
+    // thread at a time. Waits for the disk at most 250 ms plus 1 ms per 256 KiB of `bytes`.
     static constexpr std::size_t kApart = KvStateEntry::kApart;
     Kept put(std::string_view whose, PageBuffer bytes, std::size_t head = kApart) noexcept;
     // Returns true if the state can be read without disk access. Any thread.
@@ -83,18 +82,20 @@ public:
     // Sets the signal to notify after each fetch; null: none.
     void tell(Signal* fetched) noexcept { file_.tell(fetched); }
 
-    // Returns true if tidy() has work: states use more memory than is left, or the file has
-    // extents to free. Any thread.
+    // Returns true if tidy() has work: states use more memory than is still free, or the file has extents to
+    // free. Any thread.
     bool is_untidy() const;
-    // Packs states, then spills the oldest ones to the file, until they use less memory
-    // than is left. Pinned states stay in memory. tidy(), pack() and spill() are slow; one
-    // thread at a time for all three.
+    // Packs states, then spills the oldest states to the file, until the states in memory use less memory
+    // than is still free. Pinned states stay in memory. tidy(), pack() and spill() are slow; one thread at a
+    // time for all three.
     void tidy();
     // Stops tidy() soon and permanently. Any thread.
     void stop_tidying() noexcept { file_.stop(); }
-    // Packs states in memory: of similar states one stays whole, the others keep only differences.
+    // Packs states in memory: keeps one of several similar states uncompressed, and of the other states only
+    // the differences from that state.
     void pack();
-    // Spills states to the file until `bytes` are freed, or all of them; pinned states last.
+    // Spills states to the file until `bytes` of memory are freed or no state is left in memory; pinned
+    // states last.
     void spill(std::uint64_t bytes = UINT64_MAX);
 
     struct Figures {
@@ -124,8 +125,8 @@ private:
 
     Ledger& ledger_;
     const std::uint64_t most_;
-    std::atomic<std::uint64_t> numbers_{0}; // last number given
-    SimilarStates similar_;                 // packing thread only
+    std::atomic<std::uint64_t> numbers_{0}; // number of the newest entry
+    SimilarStates similar_;                 // used by pack() only
     mutable std::mutex mutex_; // guards order_, figures_ and entries; not held during disk access
     SpillOrder order_;
     Figures figures_;

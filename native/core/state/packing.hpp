@@ -12,8 +12,8 @@ namespace sotto {
 // Error(SOTTO_ERROR_INTERNAL) with zstd's reason.
 PageBuffer packed(std::string_view bytes, std::string_view like);
 
-// Returns the `size` original bytes. Throws Error(SOTTO_ERROR_STATE) if `packed` is damaged or
-// `like` is not the prefix it was packed with.
+// Decompresses `packed` to the `size` original bytes. Throws Error(SOTTO_ERROR_STATE) if `packed` is damaged
+// or was compressed with another prefix than `like`.
 PageBuffer unpacked(std::string_view packed, std::string_view like, std::uint64_t size);
 
 } // namespace sotto

@@ -1,5 +1,5 @@
-// An unnamed temporary file that holds many extents: removed when the process ends, also after a
-// crash, and needs one file descriptor in total.
+// An unnamed temporary file that holds many extents. One file descriptor serves all extents, and the system
+// removes the file when the process ends, also after a crash.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ public:
     explicit Scratch(std::filesystem::path folder) : folder_(std::move(folder)) {}
     bool has_folder() const noexcept { return !folder_.empty(); } // any thread
 
-    // Wait for the disk. On failure, `extent` is unchanged.
+    // write() and read() wait for the disk. On failure, write() leaves `extent` unchanged.
     std::error_code write(std::string_view bytes, Extent& extent);
     std::error_code read(const Extent& extent, char* out) const {
         return file_.read(extent.offset, out, extent.size);

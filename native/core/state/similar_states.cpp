@@ -6,7 +6,7 @@
 namespace sotto {
 namespace {
 
-constexpr std::size_t kAlike = 256; // minimum common prefix in bytes: 64 tokens of 4 bytes
+constexpr std::size_t kAlike = 256; // bytes: the minimum common prefix, 64 tokens of 4 bytes
 constexpr std::size_t kMaxWhole = 8;
 
 } // namespace

@@ -1,4 +1,5 @@
-// Finds the saved KV cache that is most similar to a new one, to compress the new one with it as the prefix.
+// Finds the saved KV cache state that is most similar to a new state, so that the new state can be compressed
+// with the similar state as the prefix.
 #pragma once
 
 #include <memory>
@@ -10,17 +11,17 @@ namespace sotto {
 
 struct KvStateEntry;
 
-// The latest states that are stored whole, so that others can be compressed with them as the prefix. Compares
-// the first kHead bytes of states. Not thread-safe.
+// The newest uncompressed states, which can serve as prefixes for compressing other states. Compares the
+// first kHead bytes of states. Not thread-safe.
 class SimilarStates {
 public:
-    // Bytes compared.
+    // Number of bytes of each state that are compared.
     static constexpr std::size_t kHead = 8192;
 
     // Returns the state of model `whose` with the longest common prefix with `head`; null if no
     // common prefix is long enough.
     std::shared_ptr<KvStateEntry> find(std::string_view whose, std::string_view head) const;
-    // Adds a state; removes the oldest if there are too many.
+    // Adds a state; removes the oldest state if the list is full.
     void add(std::string whose, std::string head, std::weak_ptr<KvStateEntry> entry);
 
 private:

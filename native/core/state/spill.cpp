@@ -22,7 +22,7 @@ void SpillWrite::run() noexcept {
     bytes_.reset();
     auto pending = Outcome::pending;
     if (!outcome_.compare_exchange_strong(pending, written ? Outcome::written : Outcome::failed) && written) {
-        attempt([&] { scratch_->free(extent_); }, ignore); // the caller has timed out
+        attempt([&] { scratch_->free(extent_); }, ignore); // take() was called before the write ended
     }
 }
 

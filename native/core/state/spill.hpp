@@ -1,4 +1,4 @@
-// File worker tasks for spilled states.
+// Tasks of the file worker that write, read and free spilled KV cache states in the scratch file.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@ public:
     SpillWrite(std::shared_ptr<Scratch> scratch, SharedBytes bytes)
         : scratch_(std::move(scratch)), bytes_(std::move(bytes)) {}
 
-    // Call once. Returns the extent written; nullopt if the write failed or is not done. The caller
-    // must free a returned extent; otherwise the task frees the extent itself.
+    // Returns the extent written, which the caller must then free. Returns nullopt if the write failed or is
+    // still running; a running write frees its extent itself when it ends. Call once.
     std::optional<Scratch::Extent> take() noexcept;
 
 private:

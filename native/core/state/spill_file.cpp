@@ -10,7 +10,8 @@
 namespace sotto {
 namespace {
 
-// Returns `folder`, or the system's temporary folder if it is empty; empty if the system has none.
+// Returns `folder` unless it is empty, otherwise the system's temporary folder, or an empty path if the
+// system has none.
 std::filesystem::path folder_or_temporary(std::filesystem::path folder) {
     std::error_code failed;
     return folder.empty() ? std::filesystem::temp_directory_path(failed) : std::move(folder);
@@ -36,7 +37,7 @@ bool SpillFile::has_late() const noexcept {
 
 void SpillFile::wait(SpillWrite& task, std::int64_t patience) const noexcept {
     constexpr std::int64_t kLook = 20'000'000; // interval for checking stops_
-    int starved = 50; // extra intervals while the file thread has no core to start on
+    int starved = 50; // intervals that do not count while the task waits for the file thread to get a core
     bool done = task.wait(std::min(patience, kLook));
     while (!done && patience > kLook && !stops_) {
         const bool waits_for_core = !task.has_begun() && !worker_.is_busy() && starved-- > 0;

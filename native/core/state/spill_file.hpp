@@ -21,7 +21,7 @@ public:
     enum class Written : std::uint8_t { yes, no, late };
     static constexpr std::int64_t kPatient = INT64_MAX; // no timeout; waits until stop()
 
-    // `folder`: of the file; empty: the system's temporary folder.
+    // `folder`: folder of the file; empty: the system's temporary folder.
     SpillFile(std::filesystem::path folder, const Hooks& hooks);
 
     // Timeout in nanoseconds for a write of `bytes` that streams depend on.
@@ -36,24 +36,25 @@ public:
         Scratch::Extent& extent,
         std::shared_ptr<SpillWrite>& task
     );
-    // Starts reading. Throws as FileWorker::start() does.
+    // Starts reading extents. Throws Error(SOTTO_ERROR_MEMORY) if the file thread cannot be started, and
+    // std::bad_alloc.
     std::shared_ptr<SpillRead> start_read(std::vector<Scratch::Extent> extents);
-    // Reads an extent; waits for the disk until stop(). Throws
-    // Error(SOTTO_ERROR_STATE) if it cannot be read.
+    // Reads an extent; waits for the disk until stop(). Throws Error(SOTTO_ERROR_STATE) if the extent cannot
+    // be read.
     SharedBytes read(const Scratch::Extent& extent);
     // Returns true if the last write failed or timed out.
     bool cannot_write() const noexcept { return cannot_write_; }
 
-    // Marks an extent as unused; sweep() frees it. If memory for that note is
-    // exhausted, the extent stays allocated.
+    // Marks an extent as unused; sweep() frees unused extents. If memory runs out, the extent stays
+    // allocated.
     void leave(const Scratch::Extent& extent) noexcept;
     bool has_left() const noexcept;
-    // Starts freeing the unused extents.
+    // Starts freeing the unused extents on the file thread.
     void sweep() noexcept;
 
     // Sets the signal to notify after each read or write; null: none.
     void tell(Signal* fetched) noexcept { worker_.tell(fetched); }
-    // Ends all waits soon and permanently.
+    // Makes all calls that wait for the disk return soon, now and later.
     void stop() noexcept { stops_ = true; }
     bool stops() const noexcept { return stops_; }
 

@@ -29,7 +29,8 @@ std::shared_ptr<KvStateEntry> SpillOrder::next_to_spill(bool pinned) noexcept {
             break;
         }
         const bool stays = one->moving || (one->late != nullptr && !one->late->is_done());
-        if (auto entry = stays ? nullptr : one->weak_from_this().lock()) { // null: being destroyed
+        // The lock fails if the entry is being destroyed
+        if (auto entry = stays ? nullptr : one->weak_from_this().lock()) {
             entry->moving = true;
             return entry;
         }

@@ -10,17 +10,17 @@
 
 namespace sotto {
 
-// The entries in memory. Not thread-safe: the store's mutex guards this and the entries.
+// The entries in memory. Not thread-safe: the mutex of the KvStateStore guards the order and the entries.
 class SpillOrder {
 public:
     // Throws std::bad_alloc; then call remove() to undo a partial insertion.
     void add(KvStateEntry& entry);
-    // Removes an entry that left memory. No effect if it is not in the order.
+    // Removes an entry that left memory. No effect if the order does not contain the entry.
     void remove(const KvStateEntry& entry) noexcept;
     void pin(KvStateEntry& entry, bool pinned) noexcept;
 
-    // Returns the oldest entry that is not being spilled, and marks it as being spilled; null if
-    // none. Pinned entries come last, and only if `pinned`.
+    // Returns the oldest entry that is not being spilled, and marks the entry as being spilled; null if there
+    // is none. Returns pinned entries only if `pinned` is true, and after all unpinned entries.
     std::shared_ptr<KvStateEntry> next_to_spill(bool pinned) noexcept;
     // Removes the oldest entry from the packing queue and returns it; null if none.
     std::shared_ptr<KvStateEntry> next_to_pack() noexcept;
@@ -30,7 +30,7 @@ public:
     bool has_unpinned() const noexcept { return !in_memory_.empty() && !in_memory_.begin()->first.first; }
 
 private:
-    // Spill order: unpinned before pinned, then the oldest.
+    // Spill order: unpinned before pinned entries, each from the oldest to the newest.
     using Rank = std::pair<bool, std::uint64_t>;
     static Rank rank_of(const KvStateEntry& entry) noexcept { return {entry.pinned, entry.number}; }
 

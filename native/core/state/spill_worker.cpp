@@ -15,7 +15,7 @@ SpillWorker::~SpillWorker() {
 
 void SpillWorker::begin(ThreadClass thread_class, std::uint64_t room) {
     if (thread_.joinable()) {
-        thread_.join(); // already done
+        thread_.join(); // returns soon: the previous run has ended
     }
     busy_ = true;
     makes_room_ = room > 0;
@@ -33,7 +33,7 @@ void SpillWorker::begin(ThreadClass thread_class, std::uint64_t room) {
 void SpillWorker::work(ThreadClass thread_class, std::uint64_t room) noexcept {
     attempt(
         [&] { hooks_.thread_started("tidy"); }, [](sotto_status, const char*) {}
-    ); // works without a thread name
+    ); // a failure only leaves the thread without a name
     // Only logs a failure: the next run tries again
     const auto failed = [&](sotto_status, const char* why) { hooks_.log.debug(why); };
     if (room > 0) {
@@ -41,7 +41,7 @@ void SpillWorker::work(ThreadClass thread_class, std::uint64_t room) noexcept {
         makes_room_.store(false, std::memory_order_release);
         told_.notify();
     }
-    if (thread_class == ThreadClass::idle) { // idle threads may get no core for seconds
+    if (thread_class == ThreadClass::idle) { // not before spill(): idle threads may get no core for seconds
         hooks_.outlives->has_yielding_threads = true;
         set_thread_class(thread_class);
     }

@@ -18,13 +18,14 @@ public:
     // Notifies `told` when a run ends, and when memory was freed for the budget.
     SpillWorker(const Hooks& hooks, KvStateStore& kv_states, Signal& told)
         : hooks_(hooks), kv_states_(kv_states), told_(told) {}
-    // Waits until at most one state is packed or written.
+    // Stops tidying and waits for the run to end: at most one more state is packed or written.
     ~SpillWorker();
 
     bool is_busy() const noexcept { return busy_.load(std::memory_order_acquire); }
     bool makes_room() const noexcept { return makes_room_.load(std::memory_order_acquire); }
-    // Starts a run: first frees `room` bytes, which a budget change waits for, then tidies up with
-    // `thread_class`. Must not be called while is_busy(). Throws if no thread can be started.
+    // Starts a run: first frees `room` bytes, which a budget change waits for, then calls
+    // KvStateStore::tidy() in the scheduling class `thread_class`. Must not be called while is_busy(). Throws
+    // if no thread can be started.
     void begin(ThreadClass thread_class, std::uint64_t room);
 
 private:

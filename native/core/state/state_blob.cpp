@@ -46,8 +46,8 @@ std::uint64_t checksum(std::string_view blob) {
     return XXH3_64bits_digest(&state);
 }
 
-// Returns how the fingerprints differ, naming the first differing field if both are JSON objects.
-// `theirs` is untrusted: its value is shortened, and nothing recurses into it.
+// Returns how the fingerprints differ, naming the first differing field if both are JSON objects. `theirs` is
+// untrusted: the message shortens its value, and no code walks it recursively.
 std::string difference(std::string_view theirs, std::string_view wanted) {
     const auto is = try_parse_json(theirs);
     const auto must = try_parse_json(wanted);

@@ -27,8 +27,8 @@ void seal_state(PageBuffer& blob);
 // Builds a whole blob at once; for small payloads.
 std::string state_blob(std::string_view fingerprint, std::string_view payload);
 
-// Returns the size of a blob in bytes, from its first kStateHeader bytes. Throws
-// Error(SOTTO_ERROR_MODEL) if they are not a valid header.
+// Returns the size of a blob in bytes, from its first kStateHeader bytes. Throws Error(SOTTO_ERROR_MODEL) if
+// these bytes are not a valid header.
 std::uint64_t state_size(std::string_view header);
 
 // Returns the payload of a whole blob. Throws Error(SOTTO_ERROR_MODEL) with the reason if the blob

@@ -13,7 +13,8 @@
 namespace sotto {
 namespace {
 
-// Size limits for a state, which is never much larger than the memory it was saved from.
+// Size limits of a state in bytes: kMostBesides more than the memory of the model's KV cache, or
+// kMostWithoutMemory if the backend does not report that memory.
 constexpr std::uint64_t kMostBesides = 64 * 1024 * 1024;
 constexpr std::uint64_t kMostWithoutMemory = 4ULL * 1024 * 1024 * 1024;
 

@@ -16,9 +16,10 @@
 
 namespace sotto {
 
-// Returns the whole KV cache state of a stream. Sets `tokens` to its length in tokens.
+// Returns the whole KV cache state of a stream. Sets `tokens` to the number of tokens in the state.
 PageBuffer save_state(Model& model, void* stream, std::uint32_t& tokens);
-// Loads a whole state into the model. Returns path, tokens and bytes as JSON.
+// Restores `state`, read from `path`, into the model's KV cache. Returns `path`, the number of tokens and the
+// size in bytes, as JSON.
 std::string restore_state(Model& model, const std::string& path, const PageBuffer& state);
 
 // Returns the maximum size in bytes of a state of the model.
@@ -46,7 +47,7 @@ public:
     StateWrite(std::string path, PageBuffer state, std::uint32_t tokens)
         : StateTask(std::move(path)), state_(std::move(state)), tokens_(tokens) {}
 
-    // Path, tokens and bytes, as JSON.
+    // The response once the task is done: path, number of tokens and size in bytes, as JSON.
     const std::string& response() const noexcept { return response_; }
 
 private:
