@@ -16,14 +16,14 @@ struct CgroupMemory {
     std::optional<std::uint64_t> available;
 };
 
-// Both read cgroup v1, v2 and hybrid hierarchies. `root` is prefixed to every path, for tests. Unreadable or
-// implausible limits are ignored. Throw std::bad_alloc.
+// cgroup_memory() and cgroup_cores() read cgroup v1, v2 and hybrid hierarchies and ignore unreadable or
+// implausible limits. `root` is prefixed to every path, for tests. Both functions throw std::bad_alloc.
 CgroupMemory cgroup_memory(const std::string& root = {});
-// The lowest CPU quota, in cores.
+// Returns the lowest CPU quota of the group and its ancestors, in cores; nothing without a quota.
 std::optional<double> cgroup_cores(const std::string& root = {});
 
-// Uncached versions of usable_cores() and system_memory() that read control groups and /proc below `root`.
-// Throw std::bad_alloc.
+// usable_cores_under() and system_memory_under() return the same as usable_cores() and system_memory(), but
+// cache nothing and read control groups and /proc below `root`. Both functions throw std::bad_alloc.
 unsigned usable_cores_under(const std::string& root);
 std::optional<SystemMemory> system_memory_under(const std::string& root);
 

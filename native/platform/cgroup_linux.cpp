@@ -37,7 +37,7 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
     return number(kernel_text(path));
 }
 
-// Returns the value of the line "NAME NUMBER" of memory.stat.
+// Returns the value of the line "NAME NUMBER" of memory.stat; 0 if there is no such line.
 std::uint64_t line_in(const std::string& path, const std::string& name) {
     const auto text = "\n" + kernel_text(path);
     const auto key = "\n" + name + " ";
@@ -94,7 +94,8 @@ public:
         if (!mount || !group) {
             return {};
         }
-        // in a container without a cgroup namespace
+        // A container without a cgroup namespace mounts a subgroup of the hierarchy: makes the path of the
+        // group relative to that subgroup
         if (mount->root != "/" && group->rfind(mount->root, 0) == 0) {
             group->erase(0, mount->root.size());
         }
@@ -136,7 +137,7 @@ private:
         return found;
     }
 
-    // Returns the path of the process's group in that hierarchy.
+    // Returns the path of the process's group in the hierarchy of `controller`.
     std::optional<std::string> find_group(std::string_view controller) const {
         std::istringstream lines(groups_);
         for (std::string line; std::getline(lines, line);) {

@@ -14,7 +14,7 @@ std::int64_t Clock::now() const noexcept {
 void Clock::wait(Signal& signal, std::uint32_t seen, std::int64_t deadline) noexcept {
     if (deadline == kNever) {
         signal.wait(seen, -1);
-        // `deadline` may be INT64_MIN, so do not subtract first
+        // compares before subtracting: `deadline` may be INT64_MIN
     } else if (const auto time = now(); deadline > time) {
         signal.wait(seen, deadline - time);
     }

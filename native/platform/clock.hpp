@@ -1,4 +1,4 @@
-// Clocks. Tests replace the system's clock by one that they advance.
+// The system's monotonic clock, behind an interface that lets tests use a clock of their own.
 #pragma once
 
 #include <cstdint>

@@ -26,8 +26,8 @@ constexpr bool all(unsigned bits, unsigned wanted) noexcept {
     return (bits & wanted) == wanted;
 }
 
-// Returns true if the operating system saves these register states on context switches. Executes XGETBV in
-// assembly, because the intrinsic needs a compiler flag.
+// Returns true if the operating system saves the register states in the mask `state` (XCR0) on context
+// switches. Executes XGETBV in assembly, because the intrinsic needs a compiler flag.
 bool system_keeps(unsigned state) noexcept {
     if (!all(leaf(1).ecx, bit_OSXSAVE)) {
         return false;

@@ -11,7 +11,8 @@
 namespace sotto {
 namespace {
 
-// Not derived from the program's name, which need not be a path.
+// Returns the file that contains this code. For code linked into a program, dladdr() reports the program's
+// name, which need not be a path: then reads /proc.
 std::filesystem::path path_of_this() {
     Dl_info info{};
     std::filesystem::path path;
@@ -28,14 +29,15 @@ std::filesystem::path folder_of_this() {
     return failed ? std::filesystem::path() : path.parent_path();
 }
 
-// Evaluated while the library is being loaded: its name may be relative to a working directory that changes
-// later.
+// Calls library_folder() while the library is being loaded: the library's path may be relative to a working
+// directory that changes later.
 [[maybe_unused]] const bool g_found = (library_folder(), true);
 
 } // namespace
 
-// Never closed. RTLD_NODELETE is not used: if memory runs out late in dlopen(), glibc 2.35 and later keep
-// such a library without having run its constructors, and the next dlopen() returns it.
+// Never closes the library, and does not use RTLD_NODELETE for that: if memory runs out late in dlopen(),
+// glibc 2.35 and later keep a library opened with that flag without having run its constructors, and the next
+// dlopen() returns it.
 void* open_library(const std::filesystem::path& path, std::string& reason, std::error_code& failed) {
     const NoFork whole; // a forked child would find the library loaded, but its constructors not run
     errno = 0;
@@ -63,7 +65,7 @@ const std::filesystem::path& library_folder() {
     return folder;
 }
 
-// The library is linked with -z nodelete.
+// Does nothing: the library is linked with -z nodelete.
 bool keep_loaded() noexcept {
     return true;
 }

@@ -104,14 +104,14 @@ private:
     std::filesystem::path path_;
 };
 
-// Writes and syncs.
+// Writes `bytes` at the start of a file and syncs the file.
 std::error_code fill(const File& file, std::string_view bytes) noexcept {
     const auto failed = file.write(0, bytes);
     return failed ? failed : file.sync();
 }
 
-// Writes a file that has no name until it is complete. Returns not_supported if the file system cannot do
-// that.
+// Writes a file that has no name until it is complete. Returns not_supported if the file system does not
+// support unnamed files or cannot name one later.
 std::error_code write_unnamed(const std::filesystem::path& path, std::string_view bytes) {
     std::error_code failed;
     const auto file = file_system::create_unnamed(path.parent_path(), failed);

@@ -31,7 +31,7 @@ public:
 
     // Reads exactly `count` bytes at `offset`; returns io_error if the file ends earlier.
     std::error_code read(std::uint64_t offset, void* out, std::size_t count) const noexcept;
-    // Write all of `bytes`, repeating partial writes.
+    // write() and append() write all of `bytes`, repeating partial writes.
     std::error_code write(std::uint64_t offset, std::string_view bytes) const noexcept;
     std::error_code append(std::string_view bytes) const noexcept; // for files of create_file()
     std::error_code resize(std::uint64_t size) const noexcept;
@@ -54,8 +54,9 @@ struct PathArgument {
 };
 
 // Opens a regular file for reading; follows links. Refuses anything else (FIFO, device, folder) before
-// opening it, so that it never waits for another process. Throws Error(SOTTO_ERROR_ARGUMENT) for such a path
-// and for one that contains a NUL; Error(SOTTO_ERROR_NOT_FOUND) if the file cannot be opened.
+// opening it, so that the call never waits for another process. Throws Error(SOTTO_ERROR_ARGUMENT) for a path
+// to anything but a regular file and for a path that contains a NUL; Error(SOTTO_ERROR_NOT_FOUND) if the file
+// cannot be opened.
 File open_file(const PathArgument& path);
 
 // Creates a file for appending. Throws Error(SOTTO_ERROR_ARGUMENT) if the name exists, even as a broken link;
@@ -71,7 +72,7 @@ File create_file(const PathArgument& path);
 void replace_file(const PathArgument& path, std::string_view bytes);
 
 // Creates an unnamed file for reading and writing, which disappears when the process ends, also by a crash.
-// Not open if `error` is set.
+// On failure, sets `error` and returns a file that is not open.
 File scratch_file(const std::filesystem::path& folder, std::error_code& error) noexcept;
 
 // Operations that file_linux.cpp and file_windows.cpp implement for file.cpp.
@@ -79,16 +80,17 @@ namespace file_system {
 
 enum class Access : std::uint8_t { write, append };
 
-// Opens for reading. Never blocks, whatever is at `path`. Not open if `error` is set.
+// Opens a file for reading. Never blocks, whatever is at `path`. On failure, sets `error` and returns a file
+// that is not open.
 File open_existing(const std::filesystem::path& path, std::error_code& error) noexcept;
-// Fails with file_exists if the name exists.
+// Creates a file for writing or appending. Fails with file_exists if the name exists.
 File create_new(const std::filesystem::path& path, Access access, std::error_code& error) noexcept;
-// Creates an unnamed file for writing, which disappears with the process unless name_file() names it. Not
-// open if `error` is set: not every file system supports unnamed files.
+// Creates an unnamed file for writing, which disappears with the process unless name_file() names it. On
+// failure, sets `error` and returns a file that is not open: not every file system supports unnamed files.
 File create_unnamed(const std::filesystem::path& folder, std::error_code& error) noexcept;
 // Gives an unnamed file its name. Fails with file_exists if the name exists.
 std::error_code name_file(const File& file, const std::filesystem::path& path) noexcept;
-// Waits until the folder's entries are on the disk, if the system can sync folders.
+// Waits until the folder's entries are on the disk; does nothing if the system cannot sync folders.
 void sync_folder(const std::filesystem::path& folder) noexcept;
 
 } // namespace file_system

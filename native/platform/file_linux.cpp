@@ -96,7 +96,7 @@ std::error_code File::resize(std::uint64_t size) const noexcept {
 std::error_code File::sync() const noexcept {
     const bool cannot = uninterrupted([&] { return ::fsync(descriptor(handle_)); }) != 0;
     return cannot && errno != EINVAL && errno != ENOTSUP ? last_error()
-                                                         // the file system cannot punch holes: not an error
+                                                         // fsync() is not supported here: not an error
                                                          : std::error_code();
 }
 
@@ -112,7 +112,7 @@ void File::discard(std::uint64_t offset, std::uint64_t size) const noexcept {
 std::error_code File::close() noexcept {
     const auto handle = std::exchange(handle_, kClosed);
     const bool lost =
-        // after EINTR, the descriptor is closed too
+        // close() closes the descriptor even if it fails with EINTR
         handle != kClosed && ::close(descriptor(handle)) != 0 && errno != EINTR;
     return lost ? last_error() : std::error_code();
 }

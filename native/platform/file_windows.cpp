@@ -64,7 +64,8 @@ OVERLAPPED at(std::uint64_t offset) noexcept {
     return where;
 }
 
-// Calls `transfer(done, left, now)` until all bytes are transferred.
+// Calls `transfer(done, left, now)`, which sets `now` to the bytes transferred, until all bytes are
+// transferred.
 template <typename Transfer>
 std::error_code all(std::size_t count, const Transfer& transfer) noexcept {
     for (std::size_t done = 0; done < count;) {

@@ -9,7 +9,8 @@ namespace sotto {
 struct SystemMemory {
     std::uint64_t total = 0;     // bytes of the machine, or of the container if it has less
     std::uint64_t available = 0; // bytes that could be allocated without swapping
-    // Of this process: anonymous memory (RssAnon), and resident pages of mapped files.
+    // Bytes of this process: `own`, anonymous memory (RssAnon; on Windows the commit size), and `mapped`,
+    // resident pages of files.
     std::uint64_t own = 0;
     std::uint64_t mapped = 0;
 };

@@ -27,8 +27,8 @@ void within_job(SystemMemory& memory) {
 
 } // namespace
 
-// `own` is the process's commit size, whether touched or not: counting touched pages would require walking
-// the whole address space.
+// `own` is the process's commit size, including pages that were never touched: counting the touched pages
+// would require walking the whole address space.
 std::optional<SystemMemory> system_memory() {
     MEMORYSTATUSEX machine{};
     machine.dwLength = sizeof machine;

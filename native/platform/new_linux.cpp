@@ -1,9 +1,9 @@
 // Replaces operator new and delete in the library and in each module, which link the C++ library statically.
-// Large blocks are mapped from the system and unmapped when freed. malloc() would keep them: once a block of
-// some 100 kB is freed, it serves such sizes from its arenas, and lets each arena keep twice as much
-// (M_MMAP_THRESHOLD in mallopt(3)).
+// Large blocks are mapped from the system and unmapped when freed. malloc() would keep freed memory: once a
+// block of some 100 kB is freed, malloc() serves such sizes from its arenas, and lets each arena keep twice
+// as much (M_MMAP_THRESHOLD in mallopt(3)).
 //
-// The C++ library's new[], delete[] and the other forms call these.
+// The C++ library's new[], delete[] and the other forms call the operators replaced here.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -28,7 +28,7 @@ constexpr std::size_t kPlaces = 4096; // maximum number of mapped blocks; furthe
 constexpr std::size_t kTries = 32;    // entries probed for a block
 std::array<Piece, kPlaces> g_pieces;
 
-// Returns the i-th entry to probe, by Fibonacci hashing.
+// Returns the i-th table entry to probe for a block, by Fibonacci hashing.
 Piece& place(const void* memory, std::size_t i) noexcept {
     const std::uint64_t page = reinterpret_cast<std::uintptr_t>(memory) / kPage;
     return g_pieces[(page * 0x9E3779B97F4A7C15 / (UINT64_MAX / kPlaces + 1) + i) % kPlaces];

@@ -88,7 +88,8 @@ void PageBuffer::resize(std::size_t size) {
     size_ = size;
 }
 
-// Doubles the capacity. That is cheap: reserved pages use no memory until they are written.
+// Doubles the capacity if `bytes` do not fit. Doubling is cheap: reserved pages use no memory until they are
+// written.
 void PageBuffer::append(std::string_view bytes) {
     if (bytes.size() > SIZE_MAX / 4 - size_) {
         throw std::bad_alloc();

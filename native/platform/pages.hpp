@@ -16,7 +16,7 @@ void* pages_allocate(std::size_t size) noexcept;
 void* pages_resize(void* memory, std::size_t size) noexcept; // null: `memory` is unchanged
 void pages_free(void* memory) noexcept;
 
-// Allocator for containers that hold such memory.
+// Allocator for containers whose memory comes from pages_allocate().
 template <typename T>
 struct PageAllocator {
     using value_type = T;
@@ -39,7 +39,7 @@ struct PageAllocator {
 
 using PageString = std::basic_string<char, std::char_traits<char>, PageAllocator<char>>;
 
-// A growing byte buffer in such memory.
+// A growing byte buffer whose memory comes from pages_allocate().
 class PageBuffer {
 public:
     PageBuffer() noexcept = default;
@@ -77,7 +77,7 @@ private:
 };
 
 // Operations that pages_linux.cpp and pages_windows.cpp implement for pages.cpp. map() returns zeroed whole
-// pages, or null without memory.
+// pages, or null if the system has no memory left.
 namespace page_system {
 
 void* map(std::size_t size) noexcept;

@@ -18,8 +18,8 @@ public:
     NoFork& operator=(const NoFork&) = delete;
 };
 
-// A lazily created object for each process. A child after fork() creates its own and leaves the parent's
-// alone, whose locks may be held by threads that the child does not have. Never destroyed.
+// A lazily created object for each process. A child after fork() creates an object of its own and does not
+// use the parent's, whose locks may be held by threads that the child does not have. Never destroyed.
 template <typename T>
 class PerProcess {
 public:
@@ -37,7 +37,7 @@ public:
             if (made_.compare_exchange_strong(made, mine, std::memory_order_acq_rel)) {
                 return mine->object;
             }
-            delete mine; // another thread created it first
+            delete mine; // another thread created the object first
         }
         return made->object;
     }

@@ -20,8 +20,8 @@ void before_fork() {
     forks = true;
     g_forks.fetch_add(1);
     timespec until{};
-    clock_gettime(CLOCK_REALTIME, &until); // pthread_mutex_timedlock() takes this clock
-    ++until.tv_sec;                        // the owner of the lock may be a thread that gets no CPU time
+    clock_gettime(CLOCK_REALTIME, &until); // pthread_mutex_timedlock() uses this clock
+    ++until.tv_sec;                        // the lock may be held by a thread that gets no CPU time
     holds = pthread_mutex_timedlock(&g_no_fork, &until) == 0;
 }
 
@@ -33,8 +33,9 @@ void after_in_parent() {
     g_forks.fetch_sub(1);
 }
 
-// Waits until all forks in progress have finished. Opening a module registers its fork handlers, and a fork()
-// that began earlier does not call them: it must not copy the module's locks while a thread holds them.
+// Waits until all forks in progress have finished. Opening a module registers the module's fork handlers, but
+// a fork() that began earlier does not call them. Such a fork() must not copy the module's locks while a
+// thread holds them.
 void let_forks_go_first() noexcept {
     constexpr timespec kPause{0, 100'000};
     // 1 s at most: the forking thread may get no CPU time

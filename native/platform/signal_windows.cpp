@@ -34,7 +34,7 @@ DWORD wait_milliseconds(std::int64_t ns) noexcept {
         return INFINITE;
     }
     const auto whole = ns / kMillisecond + (ns % kMillisecond != 0 ? 1 : 0);
-    return static_cast<DWORD>(whole < kLongest ? whole : kLongest); // wait() may return early
+    return static_cast<DWORD>(whole < kLongest ? whole : kLongest); // Signal::wait() may return early
 }
 
 } // namespace

@@ -27,12 +27,13 @@ struct UnderWay {
     pthread_t thread{};
 };
 
-// guards the variables below and all busy bytes
+// Guards the variables below and the kBusy bytes of all guard variables
 pthread_mutex_t g_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 pthread_cond_t g_changed = PTHREAD_COND_INITIALIZER;
 std::array<UnderWay, kMax> g_under_way;
 
-// Returns the entry of `guard`, or a free entry for nullptr. Returns nullptr if there is none.
+// Returns the table entry of `guard`, or a free entry if `guard` is null. Returns nullptr if there is no such
+// entry.
 UnderWay* find(const unsigned char* guard) noexcept {
     for (auto& one : g_under_way) {
         if (one.guard.load(std::memory_order_relaxed) == guard) {
@@ -75,7 +76,7 @@ bool others_are_at_it() noexcept {
 
 void before_fork() {
     timespec until{};
-    clock_gettime(CLOCK_REALTIME, &until); // pthread_cond_timedwait() takes this clock
+    clock_gettime(CLOCK_REALTIME, &until); // pthread_cond_timedwait() uses this clock
     until.tv_sec += kPatience;
     pthread_mutex_lock(&g_mutex);
     while (others_are_at_it() && pthread_cond_timedwait(&g_changed, &g_mutex, &until) == 0) {
@@ -86,8 +87,8 @@ void after_in_parent() {
     pthread_mutex_unlock(&g_mutex);
 }
 
-// The child has one thread: it continues the initialisations that this thread had begun, and repeats those of
-// other threads.
+// The child has one thread: it continues the initialisations that this thread had begun, and repeats the
+// initialisations that other threads of the parent had begun.
 void after_in_child() {
     g_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     g_changed = PTHREAD_COND_INITIALIZER;

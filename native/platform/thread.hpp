@@ -59,8 +59,8 @@ public:
     Words words{};
 };
 
-// Restricts the calling thread, and threads that it starts later, to these cores. An empty set changes
-// nothing.
+// Restricts the calling thread, and threads that it starts later, to `cores`. An empty set changes nothing.
+// Returns false if the system refuses.
 bool set_thread_affinity(const CoreSet& cores) noexcept;
 
 // Returns the cores that the calling thread may run on.

@@ -69,7 +69,7 @@ std::uint64_t thread_number() noexcept {
 
 bool raise_thread_class(std::uint64_t number) noexcept {
     const sched_param none{};
-    // on Linux this affects one thread only
+    // with a thread's id, Linux changes only that thread
     return sched_setscheduler(static_cast<pid_t>(number), SCHED_OTHER, &none) == 0;
 }
 

@@ -15,7 +15,8 @@ DWORD_PTR cores_of_process() noexcept {
     return GetProcessAffinityMask(GetCurrentProcess(), &ours, &machines) ? ours : 0;
 }
 
-// Enables "EcoQoS": efficient cores at low clock rates. Older versions of Windows ignore it.
+// Turns "EcoQoS" on or off for the calling thread: efficient cores at low clock rates. Older versions of
+// Windows ignore it.
 void set_frugal(bool frugal) noexcept {
     using Set = BOOL(WINAPI*)(HANDLE, THREAD_INFORMATION_CLASS, LPVOID, DWORD);
     static const auto set = system_function<Set>(L"kernel32.dll", "SetThreadInformation");
@@ -34,7 +35,7 @@ void set_thread_name(const std::string& name) noexcept {
     using Set = HRESULT(WINAPI*)(HANDLE, PCWSTR);
     static const auto set = system_function<Set>(L"kernelbase.dll", "SetThreadDescription");
     try {
-        if (set != nullptr) { // since Windows 10, version 1607
+        if (set != nullptr) { // the function exists since Windows 10, version 1607
             set(GetCurrentThread(), native_path(name).c_str());
         }
     } catch (const std::exception&) { // no memory for the name: the thread stays unnamed
