@@ -46,7 +46,7 @@ std::string checked_device(std::string_view device) {
 }
 
 std::uint32_t checked_trace(std::uint32_t slices) {
-    constexpr std::uint32_t kMost = 1 << 20; // 48 MiB of memory
+    constexpr std::uint32_t kMost = 1 << 20; // entries: 48 MiB of memory
     if (slices > kMost) {
         throw sotto::invalid_argument(
             "desc->trace_capacity", std::to_string(slices), "at most " + std::to_string(kMost)
@@ -129,7 +129,7 @@ sotto::Hooks read_hooks(const sotto_engine_desc& desc) {
             hooks.thread_name = name;
         }
         hooks.cores = read_cores(hooks.threads);
-        hooks.threads.name = {}; // points to the caller's memory
+        hooks.threads.name = {}; // the name points to the caller's memory, and was copied above
         hooks.threads.affinity = nullptr;
     }
     return hooks;

@@ -7,7 +7,8 @@
 
 namespace sotto::api {
 
-// Throws Error(SOTTO_ERROR_ARGUMENT) unless the description names exactly one graphics API, completely.
+// Checks and converts a GPU description. Throws Error(SOTTO_ERROR_ARGUMENT) unless the description names
+// exactly one graphics API, with all required fields.
 gpu::Renderer read_gpu(const sotto_gpu_desc& asked);
 
 } // namespace sotto::api

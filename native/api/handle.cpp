@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::size_t kMax = 64;
 constexpr unsigned kIndexBits = 8;
-constexpr unsigned kProcessShift = 40; // a generation has 31 bits, kept at bit 8 and above
+// Layout of a handle: number of forks before this process | generation, 31 bits from bit 8 on | index + 1
+constexpr unsigned kProcessShift = 40;
 
 // Layout of `state`: generation | open bit | number of pins. A handle contains the generation and is valid
 // while that generation is open.
@@ -41,7 +42,8 @@ struct Name {
     std::uint64_t process;
 };
 
-// The handle is not an address: it has bits set that no current user-space pointer has, and is never NULL.
+// Returns the handle of a table entry. A handle is not an address: it has bits set that no current user-space
+// pointer has, and is never NULL.
 sotto_engine* name_of(std::size_t index, std::uint64_t generation) noexcept {
     const auto process = static_cast<std::uint64_t>(process_generation());
     return reinterpret_cast<sotto_engine*>(process << kProcessShift | generation << kIndexBits | (index + 1));

@@ -14,8 +14,8 @@ struct Place;
 // Returns a handle for `engine`. Throws Error(SOTTO_ERROR_BUSY) if the handle table is full.
 sotto_engine* open_handle(std::unique_ptr<Engine> engine);
 
-// Destroys the engine of `handle`. New calls no longer find it; waits for the calls that are running, which
-// return soon. Does nothing for an invalid handle, including one of a parent process.
+// Destroys the engine of `handle`. New calls no longer find the engine; waits for the calls that are running,
+// which return soon. Does nothing for an invalid handle, including a handle of a parent process.
 void close_handle(sotto_engine* handle) noexcept;
 
 // Keeps an engine alive for the duration of a call.

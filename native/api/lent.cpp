@@ -26,8 +26,8 @@ void* no_memory() noexcept {
     return &mark;
 }
 
-// Thread-exit destructor, called once in each round of destructors. Frees in the last round only, because the
-// destructors of other libraries may still call Sotto in earlier rounds.
+// Thread-exit destructor, called once in each round of destructors. Frees the thread's Lent in the last round
+// only, because the destructors of other libraries may still call Sotto in earlier rounds.
 void end_thread(void* value) noexcept {
     if (value == no_memory()) {
         return;

@@ -10,9 +10,9 @@
 
 namespace sotto::api {
 
-// One per thread that has called the library. Freed when the thread ends, after the destructors of its
-// thread_local objects; never on the thread that ends the process. A later call on the same thread allocates
-// a new one.
+// The memory lent to one thread that has called the library. Freed when the thread ends, after the
+// destructors of its thread_local objects; never on the thread that ends the process. A later call on the
+// same thread allocates a new Lent.
 struct Lent {
     static constexpr std::size_t kMaxMessage = 1024;
 
@@ -25,7 +25,8 @@ struct Lent {
     int rounds = 0; // rounds of thread-exit destructors that have passed
 };
 
-// Returns the calling thread's Lent. Throws std::bad_alloc: call it before any step that cannot be undone.
+// Returns the calling thread's Lent. Throws std::bad_alloc: call lent() before any step that cannot be
+// undone.
 Lent& lent();
 
 // Stores `message` as the calling thread's last error. If memory is short, stores "out of host memory"
