@@ -18,7 +18,7 @@ inline bool is_out_of_resources(const std::exception& error) noexcept {
     return dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
 }
 
-// Status and text of an exception that is not an Error.
+// status_of() and reason_of() return the status and the text for an exception that is not an Error.
 inline sotto_status status_of(const std::exception& error) noexcept {
     return is_out_of_resources(error) ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_INTERNAL;
 }

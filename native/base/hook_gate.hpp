@@ -7,11 +7,11 @@
 namespace sotto {
 
 // Any thread. Destroying an engine closes its gate if the operating system keeps one of the engine's threads
-// from ending; that thread then makes no more host calls.
+// from ending; after that, the thread makes no more host calls.
 class HookGate {
 public:
-    // Held for the duration of a call into the host. Converts to false if the gate is closed: the call must
-    // not be made.
+    // Hold a Use for the duration of a call into the host. Converts to false if the gate is closed: then do
+    // not make the call.
     class Use {
     public:
         explicit Use(const HookGate* gate) noexcept : gate_(gate) {
@@ -35,7 +35,7 @@ public:
         bool open_ = true;
     };
 
-    // Refuses new calls and waits for the calls that are running.
+    // Refuses new calls into the host and waits for the calls that are running.
     void close() noexcept {
         auto state = state_.fetch_or(kClosed, std::memory_order_acq_rel) | kClosed;
         for (; state != kClosed; state = state_.load(std::memory_order_acquire)) {

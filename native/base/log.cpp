@@ -30,8 +30,8 @@ sotto_log_level level_at_start() noexcept {
     return SOTTO_LOG_WARN;
 }
 
-// Returns the length of a terminal control or bidirectional override character at `at`; 0 if there is another
-// character.
+// Returns the length in bytes of the terminal control or bidirectional override character at `at`; 0 if the
+// character at `at` is harmless.
 std::size_t control_bytes(std::string_view text, std::size_t at) noexcept {
     const auto byte = [&](std::size_t offset) {
         return at + offset < text.size() ? static_cast<unsigned char>(text[at + offset]) : 0U;

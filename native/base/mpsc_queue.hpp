@@ -11,8 +11,8 @@ struct MpscNode {
 };
 
 // Dmitry Vyukov's intrusive queue (1024cores.net, "Intrusive MPSC node-based queue"): a push is one exchange
-// and one store. A thread suspended between the two delays the items pushed after it, but blocks no other
-// push.
+// and one store. A thread suspended between exchange and store delays the items pushed after its own, but
+// blocks no other push.
 template <typename T>
 class MpscQueue {
 public:
