@@ -14,7 +14,7 @@ std::string text_of(sotto_str text) {
     return std::string(view_of(text));
 }
 
-// Throws the error that a backend's function reported.
+// Throws the error that a backend's function reported; does nothing if the function reported success.
 void check(const Backend& backend, const char* function, sotto_status status, sotto_str why) {
     check_status(backend, status, function);
     if (status < 0) {
@@ -28,7 +28,8 @@ constexpr sotto_operations kTextOperations = SOTTO_OPERATION_CHAT | SOTTO_OPERAT
                                              SOTTO_OPERATION_DETOKENIZE | SOTTO_OPERATION_APPLY_TEMPLATE |
                                              SOTTO_OPERATION_SAVE_STATE | SOTTO_OPERATION_RESTORE_STATE;
 
-// Reads the backend's report, without the operations for which its table has no functions.
+// Converts a backend's description of a model. Removes the capabilities that need functions which the
+// backend's table lacks.
 ModelInfo read(const Backend& backend, const sotto_model_info& info, bool loaded) {
     const auto& table = backend.table();
     const bool saves = table.state_save != nullptr && table.state_restore != nullptr;
@@ -135,7 +136,7 @@ Model::Model(const Backend& backend, const sotto_model_source& source) : backend
     check(backend, "open", table.open(table.self, &source, &handle_, &info, &why), why);
     try {
         info_ = read(backend, info, true);
-        if (info_.fingerprint.empty()) { // else each resize would drop the KV cache of parked streams
+        if (info_.fingerprint.empty()) { // without saved states, a resize would drop parked KV caches
             info_.shrinkable &= ~static_cast<sotto_model_shrinkable>(SOTTO_SHRINKABLE_PLACES);
         }
     } catch (const std::exception&) {

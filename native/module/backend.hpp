@@ -61,7 +61,7 @@ struct ModelMemory {
 
 struct ModelInfo : ModelMemory {
     sotto_capabilities capabilities = 0;
-    std::uint32_t streams = 1; // 0: the model was resized to no slots
+    std::uint32_t streams = 1; // 0 after a resize to 0 slots
     std::uint32_t context = 0;
     std::uint32_t step_tokens = 0;
     std::uint32_t min_step_tokens = 0;
@@ -70,14 +70,14 @@ struct ModelInfo : ModelMemory {
     sotto_model_shrinkable shrinkable = 0;
     std::uint32_t min_stream_tokens = 0;
     std::uint32_t layers = 0;
-    sotto_operations operations = 0; // never 0 after the model was read
+    sotto_operations operations = 0; // 0 only before the backend has described the model
 
     bool does(sotto_op op) const noexcept { return (operations >> static_cast<unsigned>(op) & 1U) != 0; }
     bool can(sotto_capabilities what) const noexcept { return (capabilities & what) != 0; }
     bool can_give(sotto_model_shrinkable what) const noexcept { return (shrinkable & what) != 0; }
 };
 
-// Estimates a model's memory without loading it; zeros if the backend cannot.
+// Estimates a model's memory without loading it. Returns zero sizes if the backend has no `measure`.
 ModelInfo measure(const Backend& backend, const sotto_model_source& source);
 
 // Result of opening a stream.
@@ -108,7 +108,7 @@ public:
     const ModelInfo& info() const noexcept { return info_; }
     const Backend& backend() const noexcept { return backend_; }
 
-    // Takes ownership of `prepared`, also if it throws.
+    // Opens a stream for a request. Takes ownership of `prepared`, even if opening the stream throws.
     StreamInfo open_stream(
         sotto_op op,
         std::string_view body,
@@ -118,8 +118,8 @@ public:
         std::span<void* const> adapters = {},
         std::span<const float> scales = {} // one scale for each adapter
     );
-    // Returns true if requests can be prepared on any thread while the model is busy. prepare() ends soon
-    // with SOTTO_ERROR_CANCELLED once `cancelled` is set.
+    // Returns true if requests can be prepared on any thread while the model is busy. Once `cancelled` is
+    // set, prepare() soon throws Error(SOTTO_ERROR_CANCELLED).
     bool can_prepare() const noexcept { return info_.can(SOTTO_CAPABILITY_PREPARABLE); }
     Prepared prepare(
         sotto_op op,
@@ -130,7 +130,7 @@ public:
     );
     void close_prepared(void* prepared) noexcept;
     void close_stream(void* stream) noexcept;
-    // KvStateStore takes a stream's slot and keeps its KV cache outside of it; unpark() restores it and
+    // park() releases a stream's slot for another stream. unpark() gives a parked stream a slot again and
     // returns the number of tokens that must be prefilled again.
     bool can_park() const noexcept { return info_.can(SOTTO_CAPABILITY_PARKABLE); }
     void park(void* stream) noexcept;
@@ -141,21 +141,23 @@ public:
     std::uint64_t measure_adapter(const std::string& path, const sotto_file_access* files);
     void* open_adapter(const std::string& path, const sotto_file_access* files, std::uint64_t& bytes);
     void close_adapter(void* adapter) noexcept;
-    // Returns SOTTO_OK or SOTTO_ERROR_CANCELLED. Does not validate the step's items.
+    // Runs a step. Returns SOTTO_OK or SOTTO_ERROR_CANCELLED; throws Error on any other failure. Does not
+    // validate the results in the step's items.
     sotto_status step(const sotto_step& step);
-    // Parses `text`, the stream's whole output so far, and returns what is new since the last call: deltas as
-    // JSON.
+    // Parses `text`, the stream's whole output so far. Returns the additions since the last call as a JSON
+    // array of deltas. `last`: no more text follows.
     std::string parse(void* stream, std::string_view text, bool last);
-    // Appends the KV cache of a stream to `state`. Returns its number of tokens. Requires a fingerprint.
+    // Appends the KV cache of a stream to `state`. Returns the number of tokens in the state. Requires a
+    // model with a fingerprint.
     std::uint32_t save(void* stream, PageBuffer& state);
-    // Restores a saved KV cache. Returns its number of tokens.
+    // Restores a saved KV cache. Returns the number of tokens in the state.
     std::uint32_t restore(std::string_view state);
-    // Returns true if the number of slots can be reduced below the opened number, down to 0, and raised
-    // again.
+    // Returns true if the number of slots can be reduced below the number at loading, down to 0, and raised
+    // again up to that number.
     bool can_resize() const noexcept { return info_.can_give(SOTTO_SHRINKABLE_PLACES); }
-    // All streams must be parked; the KV cache in the slots is dropped. Afterwards, also after an exception,
-    // info() reports the new memory. After an exception the model has either its previous number of slots or
-    // none.
+    // Sets the number of slots to `places`. All streams must be parked; the KV cache in the slots is dropped.
+    // Afterwards, also after an exception, info() reports the new memory sizes. After an exception the model
+    // has either its previous number of slots or none.
     void resize(std::uint32_t places);
 
 private:

@@ -13,14 +13,14 @@ namespace sotto {
 [[noreturn]] void refuse_backend(const Backend& backend, sotto_status status, const std::string& what);
 
 // Throws Error(SOTTO_ERROR_MODEL) if a model claims more streams, layers or bytes than any machine has.
-// `loaded`: the sizes are of a loaded model; those of a merely measured model may come from a corrupt file.
+// `loaded`: whether to check the bytes; those of a model that was only measured may come from a corrupt file.
 void check_info(const Backend& backend, const ModelInfo& info, bool loaded);
 
 // Throws Error(SOTTO_ERROR_INFERENCE) unless `status` is a status of sotto/base.h.
 void check_status(const Backend& backend, sotto_status status, const char* function);
 
-// Throws Error(SOTTO_ERROR_INFERENCE) if a step item reports more tokens than were requested. `remaining`:
-// prompt tokens that were left before the step.
+// Throws Error(SOTTO_ERROR_INFERENCE) if a step item reports more tokens than were requested, or an unknown
+// finish reason or status. `remaining`: prompt tokens that were left before the step.
 void check_work(const Backend& backend, const sotto_step_item& work, std::uint32_t remaining);
 
 // Throws Error(SOTTO_ERROR_INFERENCE) if a step of a data operation does not describe its data by a JSON

@@ -126,8 +126,8 @@ struct Modules::Lent {
     // SOTTO_LOG_TRACE: lines are filtered when they arrive, because the log level may change at any time.
     const sotto_backend_host host = {sizeof(sotto_backend_host), SOTTO_LOG_TRACE, write, this};
 
-    // Called when the engine is destroyed. A backend without `release` may keep logging, so its host
-    // interface is kept until the process ends.
+    // Detaches the host interface from the log of an engine that is being destroyed, and keeps the interface
+    // until the process ends: a backend without `release` may keep logging.
     static void leave(std::unique_ptr<Lent> lent) noexcept {
         {
             const std::lock_guard lock(lent->mutex_);
@@ -160,7 +160,7 @@ private:
     std::mutex mutex_; // guards log_, and keeps the log alive while a line is written
     const Log* log_;
     Lent* before_ = nullptr;
-    static std::atomic<Lent*> kept_; // head of a list that leak checkers can follow
+    static std::atomic<Lent*> kept_; // list of detached interfaces, for leak checkers
 };
 
 std::atomic<Modules::Lent*> Modules::Lent::kept_{nullptr};
@@ -193,9 +193,9 @@ void Modules::add(const sotto_backend& table) {
     own_.push_back(std::move(backend));
 }
 
-// Returns true if the module could be opened; otherwise `failed` holds the reason.
+// Opens a module and adds its backend to opened_. Returns false on failure, with the reason in `failed`.
 bool Modules::open(const std::filesystem::path& path, PassedOver& failed) {
-    const NoFork whole; // until the module has registered its fork handlers
+    const NoFork whole; // fork() waits until the module has registered its fork handlers
     auto& all = libraries();
     const std::lock_guard lock(all.mutex);
     auto& library = all.opened[path];

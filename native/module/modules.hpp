@@ -22,7 +22,8 @@ public:
     struct PassedOver {
         std::string path;
         std::string why;
-        // permanent; false: temporary (no memory, or the file could not be opened), so it is tried again
+        // The failure is permanent. False: the failure is temporary (no memory, or the file could not be
+        // opened), so the module is tried again
         bool lasts = true;
         bool lacks = false; // the cause is a shortage of memory or another system resource
     };
@@ -56,15 +57,15 @@ private:
     struct Lent;
     // A backend that this engine has taken from a module.
     struct Opened {
-        std::unique_ptr<Lent> lent; // used by the backend
+        std::unique_ptr<Lent> lent; // host interface that the backend uses
         std::unique_ptr<Backend> backend;
     };
 
-    // Requires mutex_. Opens only modules for devices of `kind`, because they load drivers; empty: modules
-    // for no kind.
+    // Opens the modules for devices of `kind`; empty: the modules for no particular kind. Leaves other
+    // modules closed, because modules for devices load drivers. Requires mutex_.
     void open_those_for(std::string_view kind);
     bool open(const std::filesystem::path& path, PassedOver& failed);
-    bool is_passed_over(const std::string& path) const noexcept; // permanently
+    bool is_passed_over(const std::string& path) const noexcept; // true: the module failed permanently
     bool has_opened(std::string_view backend) const noexcept;
     const Backend* look(std::string_view name, std::string_view kind);
 
@@ -74,9 +75,9 @@ private:
     std::vector<std::unique_ptr<Backend>> own_;
     std::vector<Opened> opened_;
     std::map<std::string, PassedOver> passed_over_; // keyed by path
-    std::string unread_; // reason why the folder cannot be read; empty: it was read
-    bool lacks_ = false; // the folder could not be read for lack of a resource, see PassedOver::lacks
-    std::set<std::string, std::less<>> settled_; // device kinds whose modules have all been tried
+    std::string unread_;                            // reason why the folder cannot be read, or empty
+    bool lacks_ = false;                            // unread_ is due to a shortage, see PassedOver::lacks
+    std::set<std::string, std::less<>> settled_;    // device kinds whose modules have all been tried
 };
 
 // Returns true if a backend is made for a device kind, as "llama_vulkan" is.
