@@ -21,8 +21,8 @@
 
 namespace sotto {
 
-// Allocates from the heap; if that fails, from reserved blocks; if they are all in use, retries the heap
-// until another thread has freed memory.
+// Allocates from the heap; if the heap is exhausted, from reserved blocks; if all blocks are in use, retries
+// the heap until another thread has freed memory.
 class DestroyMemory {
 public:
     void* allocate(std::size_t bytes) noexcept {
@@ -52,7 +52,7 @@ public:
 
 private:
     static constexpr std::size_t kBlocks =
-        8; // each thread that destroys a value needs two while the vector grows
+        8; // each thread that destroys a value needs two blocks while the vector grows
     static constexpr std::size_t kBlockBytes = 16 * 1024;
 
     std::atomic<bool> taken_[kBlocks]{};

@@ -14,8 +14,9 @@
 namespace sotto {
 
 // Builds a nlohmann::json or ordered_json from SAX events, in time linear in the text's length. nlohmann's
-// own parser searches all members of an ordered object before it adds one and, with a callback, a whole array
-// at the end of each object in it. The last of several members with the same name wins.
+// own parser takes quadratic time: for each new member of an ordered object, it searches all earlier members,
+// and with a callback it searches the whole array at the end of each object in an array. The last of several
+// members with the same name wins.
 template <typename Value, typename Poll>
 class ValueBuilder : public nlohmann::json_sax<Value> {
     using Sax = nlohmann::json_sax<Value>;
@@ -46,7 +47,7 @@ public:
         auto done = std::move(open_.back());
         open_.pop_back();
         typename Value::object_t object;
-        // members are stored in a vector, which copies them when it grows
+        // an ordered object stores its members in a vector, which copies them when it grows
         if constexpr (requires { object.reserve(0); }) {
             object.reserve(done.members.size());
         }
@@ -74,7 +75,7 @@ private:
     // An object or array whose end has not been parsed yet.
     struct Open {
         bool is_object = false;
-        std::string name; // of the next member
+        std::string name; // name of the next member
         std::vector<std::pair<std::string, Value>> members;
         // member name to index in `members`; only used for large objects
         std::unordered_map<std::string, std::size_t> places;
