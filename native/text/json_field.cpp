@@ -88,7 +88,8 @@ private:
     std::string value_;
 };
 
-// Reads a field that is not a string. Requires a complete object.
+// Returns a field whose value is not a string, as JSON; an empty Field if the field is absent or `json` is
+// not a complete object.
 Field other_value(std::string_view json, std::string_view name) {
     const auto object = try_parse_ordered(json);
     const auto found = object.is_object() ? object.find(std::string(name)) : object.end();

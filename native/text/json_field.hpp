@@ -12,7 +12,7 @@ struct Field {
 };
 
 // Reads a field of the outermost object. A value other than a string is returned as JSON, and only if the
-// object is complete. Returns an empty field if it is absent or the JSON is malformed.
+// object is complete. Returns an empty Field if the field is absent or the JSON is malformed.
 Field read_field(std::string_view json, std::string_view name);
 
 } // namespace sotto

@@ -44,13 +44,13 @@ public:
     const Json& require(const char* key, const char* what) const;
     std::string path(const char* key) const { return path_.empty() ? key : path_ + "." + key; }
 
-    // Return nothing if the field is absent.
+    // number(), integer() and boolean() return nothing if the field is absent.
     std::optional<double> number(const char* key, double least, double most) const;
     std::optional<std::int64_t> integer(const char* key, std::int64_t least, std::int64_t most) const;
     std::optional<double> number(const RequestField& field) const;
     std::optional<std::int64_t> integer(const RequestField& field) const;
     std::optional<bool> boolean(const char* key) const;
-    // Return nullptr if the field is absent.
+    // text() and choice() return nullptr if the field is absent.
     const std::string* text(const RequestField& field) const;
     const std::string* choice(const RequestField& field) const;
 

@@ -11,8 +11,8 @@ namespace sotto {
 
 using Ordered = nlohmann::ordered_json; // answers follow the order of their schema's members
 
-// Parses `text`; the last of several members with the same name wins. Not nlohmann's own parser, which
-// searches all members of an object before it adds one. Throws Error(SOTTO_ERROR_ARGUMENT), or
+// Parses `text`; the last of several members with the same name wins. Does not use nlohmann's own parser,
+// which searches all earlier members of an object for each new member. Throws Error(SOTTO_ERROR_ARGUMENT), or
 // Error(SOTTO_ERROR_CANCELLED) soon after `cancelled` is set; `cancelled` may be null.
 Ordered parse_ordered(std::string_view text, const std::atomic<bool>* cancelled = nullptr);
 

@@ -21,7 +21,7 @@ public:
     // sequence that completes first wins; if two end at the same byte, the longer one.
     bool feed(std::string_view text, std::string& out);
 
-    // Ends the text: appends what was held back, which is no stop sequence.
+    // Ends the text: appends the text held back, which can no longer become a stop sequence.
     void finish(std::string& out);
 
 private:

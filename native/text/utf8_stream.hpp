@@ -10,10 +10,10 @@ namespace sotto {
 // each maximal ill-formed subpart (Unicode 15, section 3.9).
 class Utf8Stream {
 public:
-    // Consumes bytes and appends the characters that are complete to `out`.
+    // Consumes bytes and appends each character to `out` once the character is complete.
     void feed(std::string_view bytes, std::string& out);
 
-    // Ends the stream: an incomplete character is replaced by U+FFFD.
+    // Ends the stream: appends U+FFFD to `out` in place of an incomplete character.
     void finish(std::string& out);
 
 private:
