@@ -11,8 +11,8 @@
 
 namespace sotto {
 
-// A parsed device name: "auto", "cpu", "vulkan" (the best Vulkan device), "vulkan0", "vulkan:UUID"; "cuda"
-// likewise.
+// A parsed device name: "auto", "cpu", "vulkan" (the best Vulkan device), "vulkan0", "vulkan:UUID"; the same
+// forms with "cuda".
 struct DeviceSpec {
     std::string kind;                 // "auto", "cpu", "vulkan", "cuda" ...
     std::optional<std::size_t> index; // among the devices of this kind
@@ -35,8 +35,8 @@ inline std::string uuid_digits(std::string_view uuid) {
     return digits;
 }
 
-// Parses a device name. Returns nothing if it is malformed: no kind, or a suffix that is neither an index nor
-// a UUID. Accepts "vulkan:0" as "vulkan0".
+// Parses a device name. Returns nothing if the name is malformed: no kind, or a suffix that is neither an
+// index nor a UUID. Accepts "vulkan:0" for "vulkan0".
 inline std::optional<DeviceSpec> parse_device(std::string_view name) {
     constexpr std::string_view kDigits = "0123456789";
     constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
@@ -63,10 +63,10 @@ inline std::optional<DeviceSpec> parse_device(std::string_view name) {
     return spec;
 }
 
-// Selects a device from `devices`, which are all of one kind; null: no match. Device has `type` ("discrete",
-// "integrated", "virtual", "other" or "cpu") and `uuid`, and may have `unfit` (not empty: the device cannot
-// be used). The best device is the first usable one in this order of types, or the first one if none is
-// usable.
+// Selects a device from `devices`, which are all of one kind. Returns null if no device matches. Device has
+// `type` ("discrete", "integrated", "virtual", "other" or "cpu") and `uuid`, and may have `unfit` (not empty:
+// the device cannot be used). The best device is the first usable one in the order "discrete", "integrated",
+// "virtual", "other", or the first of `devices` if no device of these types is usable.
 template <typename Device>
 const Device* find_device(const std::vector<Device>& devices, const DeviceSpec& spec) {
     if (spec.index) {
