@@ -8,7 +8,8 @@ namespace sotto {
 
 enum class FieldType { Number, Integer, Boolean, Text, Choice, Other };
 
-// One field of request bodies. Converts to its name, so that a misspelled field name fails to compile.
+// One field of request bodies. Converts to its name: code that names fields by these constants does not
+// compile if a name is misspelled.
 struct RequestField {
     const char* name;
     FieldType type;
