@@ -15,7 +15,8 @@ struct AdapterMemory {
     std::uint64_t used = 0;   // bytes in use by this process
 };
 
-// Queries DXGI, which the first call opens. Returns an empty list without DXGI. Any thread.
+// Returns the memory of all GPUs, as DXGI reports it; an empty list without DXGI. The first call opens DXGI.
+// Any thread.
 std::vector<AdapterMemory> adapter_memory();
 
 } // namespace sotto::gpu

@@ -14,7 +14,7 @@ namespace {
 constexpr GUID kFactory = {0x1bc6ea02, 0xef36, 0x464f, {0xbf, 0x0c, 0x21, 0xca, 0x39, 0xe5, 0x16, 0x8a}};
 constexpr GUID kAdapter = {0x645967a4, 0x1392, 0x4310, {0xa7, 0x98, 0x80, 0x53, 0xce, 0x3e, 0x93, 0xfd}};
 
-// The DXGI adapters, enumerated again when one is added or removed.
+// The DXGI adapters of this machine. Enumerates the adapters again after an adapter was added or removed.
 class Adapters {
 public:
     std::vector<AdapterMemory> look() {

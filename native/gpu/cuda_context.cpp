@@ -29,7 +29,8 @@ cuda::Result give_back(Function function, Thing thing) noexcept {
     return result == cuda::kSuccess ? result : function(thing);
 }
 
-// A newly created context, which its creation made current. Destroys it unless it is kept.
+// A new context, which the driver has made current. The destructor makes `before` current again, and destroys
+// the new context unless `keep` is set.
 struct Fresh {
     const cuda::Api& api;
     const cuda::Context made;
@@ -81,7 +82,8 @@ CudaContext::CudaContext(std::shared_ptr<const Driver> driver, cuda::Context hos
     look();
 }
 
-// Reads the properties that the driver reports only for the current context.
+// Reads the properties that the driver reports only for the current context, and checks that the context
+// accepts work.
 void CudaContext::look() {
     const auto& api = driver_->api();
     std::size_t value = 0;
@@ -92,7 +94,7 @@ void CudaContext::look() {
     }
     int greatest = 0;
     driver_->check(api.priority_range(&priority_, &greatest), "cuCtxGetStreamPriorityRange");
-    // Creates a stream to verify that the context accepts work, and with the wanted priority.
+    // Creates a stream to verify that the context accepts work and that streams get the wanted priority.
     cuda::Stream stream = nullptr;
     driver_->check(api.stream_create(&stream, cuda::kNonBlocking, priority_), "cuStreamCreateWithPriority");
     int got = priority_;

@@ -11,9 +11,9 @@ namespace sotto::gpu {
 
 class CudaContext {
 public:
-    // Creates a context on `adapter`. With `cig`, a CiG context in the scheduling context of a renderer's
-    // queue; `cig` is read only during this call. Throws Error(SOTTO_ERROR_UNSUPPORTED) and then leaves
-    // nothing behind.
+    // Creates a context on `adapter`. If `cig` is not null, creates a CiG (CUDA in Graphics) context, which
+    // shares the scheduling context of a renderer's queue; `cig` is read only during this call. If creating
+    // or checking the context fails, throws Error(SOTTO_ERROR_UNSUPPORTED) and destroys the context.
     CudaContext(std::shared_ptr<const Driver> driver, Adapter adapter, cuda::CigParam* cig);
     // Uses a context that the host owns.
     CudaContext(std::shared_ptr<const Driver> driver, cuda::Context hosts);
@@ -44,11 +44,13 @@ private:
     std::uint64_t shared_memory_ = 0;
 };
 
-// Makes a context current on the calling thread for its lifetime. Null: does nothing.
+// Makes a context current on the calling thread for the lifetime of the scope. A null context changes
+// nothing.
 class CudaScope {
 public:
     explicit CudaScope(const CudaContext* context);
-    // Call on the same thread. Restores the previous context, whatever calls in between have left current.
+    // Destroy the scope on the thread that created it. Restores the previous context, whichever context is
+    // current now.
     ~CudaScope();
     CudaScope(const CudaScope&) = delete;
     CudaScope& operator=(const CudaScope&) = delete;

@@ -66,8 +66,8 @@ std::string find_all(void* library, cuda::Api& api) {
     return missing;
 }
 
-// Returns the adapter for which `is` holds. Otherwise throws an error that names `wanted` and lists the
-// adapters.
+// Returns the adapter for which `is` returns true. If there is none, throws an error that names `wanted` and
+// lists the adapters.
 template <typename Is, typename Tell>
 Adapter pick(const Driver& driver, Is is, const std::string& wanted, Tell tell) {
     const auto all = driver.adapters();
@@ -171,7 +171,7 @@ Adapter Driver::adapter(int index) const {
     check(api_.device_uuid(&uuid, one.device), "cuDeviceGetUuid");
     one.uuid = uuid_text(uuid.bytes);
     unsigned node_mask = 0;
-    if (api_.device_luid != nullptr) { // fails for a GPU without a LUID
+    if (api_.device_luid != nullptr) { // null outside Windows; fails for a GPU without a LUID
         std::uint64_t luid = 0;
         char bytes[sizeof luid] = {};
         if (api_.device_luid(bytes, &node_mask, one.device) == cuda::kSuccess) {

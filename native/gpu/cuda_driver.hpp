@@ -51,7 +51,8 @@ private:
     std::string version_;
 };
 
-// Returns the GPU with that LUID or UUID. Throws Error(SOTTO_ERROR_UNSUPPORTED) that lists the GPUs present.
+// with_luid() and with_uuid() return the GPU with the given LUID or UUID. If no GPU matches, both throw
+// Error(SOTTO_ERROR_UNSUPPORTED) with a list of the GPUs present.
 Adapter with_luid(const Driver& driver, std::uint64_t luid);
 Adapter with_uuid(const Driver& driver, const std::string& uuid);
 

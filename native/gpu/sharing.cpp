@@ -42,14 +42,14 @@ private:
         }
     }
 
-    // Guards all_, also while a context is created. Recursive because of() releases a new context that it
-    // cannot return.
+    // Guards all_, also while a context is created. Recursive: if of() runs out of memory for the shared_ptr,
+    // give_back() runs while of() holds the lock.
     std::recursive_mutex mutex_;
     std::map<void*, One> all_;
 };
 
 Lent& lent() {
-    static PerProcess<Lent> all; // engines may be destroyed during static destruction
+    static PerProcess<Lent> all; // never destroyed, for engines destroyed during static destruction
     return all.get();
 }
 
@@ -60,7 +60,8 @@ const char* named(const Renderer& renderer) noexcept {
 
 } // namespace
 
-// Tries the rungs in order, the closest sharing first. One function for each renderer API, one for each rung.
+// Tries the rungs of the sharing ladder in order, the closest sharing first. cig(), cuda() and vulkan() each
+// take one rung, or throw an Error with the reason.
 class Sharing::Ladder {
 public:
     Ladder(Sharing& sharing, const Renderer& renderer, const Terms& terms)
@@ -89,7 +90,8 @@ public:
     }
 
 private:
-    // Returns true if the rung could be taken. Otherwise records the reason.
+    // Calls `take` to take a rung. If `take` throws an Error, records the reason in not_taken_ and returns
+    // false, but rethrows SOTTO_ERROR_ARGUMENT.
     template <typename Take>
     bool rung(sotto_gpu_sharing which, Take take) {
         try {
@@ -168,8 +170,10 @@ private:
         open_driver();
         auto* hosts = static_cast<cuda::Context>(std::get<sotto_gpu_cuda>(renderer_.with).context);
         try {
+            // The constructor makes the first driver call with the host's context: fails for an invalid
+            // context
             sharing_.context_ = std::make_shared<const CudaContext>(driver_, hosts);
-        } catch (const Error& error) { // pushing is the first call made with the context
+        } catch (const Error& error) {
             throw Error(
                 SOTTO_ERROR_UNSUPPORTED, "cuda->context cannot be used: " + std::string(error.what())
             );
@@ -194,7 +198,7 @@ private:
     const Terms& terms_;
     std::shared_ptr<const Driver> driver_;
     std::optional<VulkanCard> card_;
-    std::string no_card_; // reason why the CUDA driver has no such GPU
+    std::string no_card_; // reason why the renderer's Vulkan objects cannot be queried
     std::uint64_t luid_ = 0;
 };
 

@@ -14,7 +14,7 @@
 
 namespace sotto::gpu {
 
-// The renderer that a host passes, and the least sharing that it accepts.
+// The renderer that a host passes, and the least sharing that the host accepts.
 struct Renderer {
     std::variant<sotto_gpu_d3d12, sotto_gpu_vulkan, sotto_gpu_cuda> with;
     sotto_gpu_sharing least = SOTTO_GPU_SHARING_NONE;
@@ -39,13 +39,13 @@ public:
     Sharing(const Renderer& renderer, const Terms& terms);
 
     sotto_gpu_sharing rung() const noexcept { return rung_; }
-    // "d3d12", "vulkan" or "cuda".
+    // Returns the renderer's API: "d3d12", "vulkan" or "cuda".
     const char* with() const noexcept { return with_; }
     // The context in which models compute; null below SOTTO_GPU_SHARING_CUDA.
     const std::shared_ptr<const CudaContext>& context() const noexcept { return context_; }
-    // UUID of the renderer's GPU, with SOTTO_GPU_SHARING_VULKAN.
+    // UUID of the renderer's GPU; empty unless the rung taken is SOTTO_GPU_SHARING_VULKAN.
     const std::string& uuid() const noexcept { return uuid_; }
-    // The renderer's GPU, if the CUDA driver knows it.
+    // The renderer's GPU; empty if the CUDA driver was not asked or does not know the GPU.
     const std::optional<Adapter>& adapter() const noexcept { return adapter_; }
     // CUDA version of the driver; empty: no driver.
     const std::string& driver() const noexcept { return driver_; }
@@ -64,7 +64,7 @@ private:
     std::vector<NotTaken> not_taken_;
 };
 
-// "cig", "cuda", "vulkan", "cpu" or "none".
+// Returns the name of a rung: "cig", "cuda", "vulkan", "cpu" or "none".
 const char* name_of(sotto_gpu_sharing rung) noexcept;
 
 } // namespace sotto::gpu

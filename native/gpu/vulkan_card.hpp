@@ -14,7 +14,7 @@ namespace sotto::gpu {
 // Returns the system's vkGetInstanceProcAddr, or null and the reason in `why`. The Vulkan loader stays open.
 vk::GetFunction vulkan_getter(std::string& why);
 
-// Queries of a renderer, before and after it has a device.
+// Queries a host's Vulkan renderer: its GPU, and its device once the host has created one.
 class VulkanCard {
 public:
     // Reads only `instance`, `physical_device` and the getter of `shown`. Throws Error(SOTTO_ERROR_ARGUMENT)
@@ -26,7 +26,7 @@ public:
 
     // The GPU's UUID in the CUDA driver's format. Throws Error(SOTTO_ERROR_UNSUPPORTED) if Vulkan is too old.
     std::string uuid() const;
-    // Reason why the device cannot provide an external queue; empty: it can, if it was created with one.
+    // Reason why the GPU does not support external compute queues; empty: the GPU supports them.
     std::string external_why() const;
 
     const sotto_gpu_vulkan& shown() const noexcept { return shown_; }
@@ -45,7 +45,7 @@ private:
 // A queue of the renderer's device for use by CUDA; destroyed with this object.
 class ExternalQueue {
 public:
-    // Throws Error(SOTTO_ERROR_UNSUPPORTED) and then leaves nothing behind.
+    // Creates the queue. Throws Error(SOTTO_ERROR_UNSUPPORTED) on failure, and then leaves nothing behind.
     explicit ExternalQueue(const VulkanCard& card);
     ~ExternalQueue();
     ExternalQueue(const ExternalQueue&) = delete;

@@ -68,7 +68,7 @@ struct Found {
     void* handle = nullptr;
     std::string type; // device type as in find_device()
     std::string uuid;
-    std::uint64_t luid = 0; // 0: no LUID, as on all systems but Windows
+    std::uint64_t luid = 0; // 0: no LUID; always 0 on systems other than Windows
 };
 
 const char* name_of_type(std::int32_t type) {
@@ -106,7 +106,7 @@ public:
     }
 
     const std::vector<Found>& cards() const noexcept { return cards_; }
-    // Reason why no GPU can be queried; empty: the driver lists no GPU.
+    // Reason why no GPU can be queried; empty: the Vulkan driver is open.
     const std::string& why() const noexcept { return why_; }
 
     bool says_budgets(const Found& card) const {

@@ -11,7 +11,7 @@ namespace sotto::gpu {
 struct VulkanMemory {
     std::uint64_t total = 0;     // bytes of the GPU
     std::uint64_t available = 0; // bytes that this process can still take without evicting others
-    std::uint64_t process = 0;   // bytes in use by this process, including its graphics
+    std::uint64_t process = 0;   // bytes in use by this process, including its rendering
 };
 
 // Returns the memory of the GPU that `device` names, as in sotto_engine_desc.device. Returns nothing without
