@@ -83,8 +83,8 @@ void KvCache::clear() {
     slots_.clear_contents();
 }
 
-// Copies the longest prefix of the prompt that another slot caches, and finds a leader to wait for
-// if one is about to compute a longer prefix.
+// Copies the longest prefix of the stream's prompt that another slot caches. If another stream is about to
+// compute a longer prefix, makes that stream the leader for which this stream waits.
 void KvCache::share_prefix(KvStream& stream, const Prefills& prefills) {
     stream.wait = {};
     if (!stream.tokens.in_prompt() || !stream.reuse || !memory_.keeps_all()) {
@@ -103,7 +103,7 @@ void KvCache::share_prefix(KvStream& stream, const Prefills& prefills) {
 // Copies the cells of slot `source` to the stream's slot and cuts them to the first `count` tokens,
 // which both slots have in common.
 void KvCache::copy_prefix(llama_seq_id source, KvStream& stream, std::size_t count) {
-    Call call(Call::current()->host(), Call::Abort::Throws); // no graph is being computed
+    Call call(Call::current()->host(), Call::Abort::Throws); // failed assertions may throw: no graph runs
     const auto& from = slots_.slots()[static_cast<std::size_t>(source)];
     try {
         if (const auto copied = memory_.copy(source, stream.slot); copied.has_value()) {

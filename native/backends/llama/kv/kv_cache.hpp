@@ -19,19 +19,19 @@ public:
     void require_idle() const;
     // Detaches from the context and discards all slots. No stream may have a slot.
     void detach();
-    // Uses `context` as the KV cache; it must be empty and have
-    // `slots` sequences. If `context` is null, `slots` must be 0.
+    // Uses `context` as the KV cache. `context` must be empty and have `slots` sequences, or be null if
+    // `slots` is 0.
     void attach(llama_context* context, std::size_t slots);
 
     // Assigns a slot to a stream and reuses the longest cached prefix of its tokens. Throws
     // Error(SOTTO_ERROR_STATE) if all slots are in use.
     void open(KvStream& stream);
-    // Releases the slot of a stream. Other streams may reuse the tokens that it caches.
+    // Ends a stream and releases its slot, if any. Other streams may reuse the tokens that the slot caches.
     void close(KvStream& stream) noexcept;
-    // Releases the slot of a stream, which keeps its tokens and may be unparked later.
+    // Releases the slot of a stream, if any. The stream keeps its tokens and can be unparked later.
     void park(KvStream& stream) noexcept;
-    // Assigns a slot to a parked stream. Returns the number
-    // of tokens left to prefill. Throws like open().
+    // Assigns a slot to a parked stream. Returns the number of tokens left to prefill. Throws
+    // Error(SOTTO_ERROR_STATE) if all slots are in use.
     std::uint32_t unpark(KvStream& stream);
 
     // Returns true if the stream must wait for another stream that is about to compute a prefix of
@@ -49,11 +49,12 @@ public:
     // Empties all slots; streams prefill their tokens again.
     void clear();
 
-    // Saves the state of a stream through `write`. Returns its number of tokens. Throws Error, with
-    // SOTTO_ERROR_STATE if the stream is parked, holds no tokens or is about to shift.
+    // Passes the saved state of a stream to `write`. Returns the number of saved tokens. Throws Error, with
+    // SOTTO_ERROR_STATE if the stream is parked, has no tokens in the KV cache, or has cells that the next
+    // batch shifts.
     std::uint32_t save(KvStream& stream, sotto_write_fn write, void* context);
-    // Restores a state into a free slot, unless a free slot already caches it. Returns its number
-    // of tokens. Throws Error if the state is invalid or all slots are in use.
+    // Restores a saved state into a free slot, unless a free slot already caches the state. Returns the
+    // number of tokens in the state. Throws Error if the state is invalid or all slots are in use.
     std::uint32_t restore(std::string_view state);
 
 private:

@@ -18,21 +18,20 @@ class KvMemory {
 public:
     explicit KvMemory(const llama_model* model);
 
-    // Uses `context` from now on; it must be empty. Null:
-    // no context; only attach() may be called then.
+    // Uses `context` from now on. `context` must be empty, or null: then only attach() may be called.
     void attach(llama_context* context);
     bool keeps_all() const noexcept { return keeps_all_; }
 
-    // Cuts `slot` to the first `keep` tokens of `tokens`, all of which it must
-    // hold. Empties the slot if it cannot be cut there, as with recurrent
-    // states and sliding windows. Returns the number of tokens left.
+    // Cuts `slot` to the first `keep` tokens of `tokens`. The slot must hold these tokens. Empties the slot
+    // if the KV cache cannot be cut after them, for example because of a recurrent state or a sliding window.
+    // Returns the number of tokens left.
     std::size_t cut(llama_seq_id slot, const TokenSequence& tokens, std::size_t keep);
-    // Removes the positions [begin, end) and shifts the later ones down with the next batch.
-    // Returns false if the KV cache cannot be shifted.
+    // Removes the cells of a slot at positions [begin, end). The next batch shifts the cells at later
+    // positions down. Returns false if the KV cache cannot be shifted.
     bool shift(llama_seq_id slot, llama_pos begin, llama_pos end);
-    // Copies all cells of a slot at once. llama_memory_seq_cp() would also copy empty cells, and
-    // only with the next batch. Returns nullopt if `from` is empty; `to` is unchanged then. Returns
-    // false if llama.cpp cannot read the copy; `to` may be damaged then.
+    // Copies all cells of slot `from` to slot `to` at once. llama_memory_seq_cp() would also copy empty
+    // cells, and would copy only with the next batch. Returns nullopt if `from` is empty; `to` is unchanged
+    // then. Returns false if llama.cpp cannot read the copy; `to` may be damaged then.
     std::optional<bool> copy(llama_seq_id from, llama_seq_id to);
     // Empties all slots and overwrites their cells.
     void clear();

@@ -1,5 +1,5 @@
-// The KV cache data of a stream: its tokens, its slot, and
-// the leader of a shared prefix that it waits for.
+// The KV cache data of a stream: its tokens, its slot, and the stream, if any, that computes a shared prefix
+// for it.
 #pragma once
 
 #include "kv/token_sequence.hpp"
@@ -15,7 +15,7 @@ struct KvStream;
 struct PrefixWait {
     KvStream* leader = nullptr; // null: the stream does not wait
     std::size_t count = 0;      // tokens of the shared prefix
-    bool seeks = false;         // must look for another source of the prefix before it prefills
+    bool seeks = false;         // the stream must look for another source of the prefix first
 };
 
 struct KvStream {
@@ -25,11 +25,11 @@ struct KvStream {
     bool parked() const noexcept { return slot == kNoSlot; }
 
     TokenSequence tokens;
-    const std::uint64_t adapters; // AdapterSet::key that its cells are computed with
+    const std::uint64_t adapters; // AdapterSet::key of the adapters that compute its cells
     const bool reuse;             // may reuse cells that other streams computed
     llama_seq_id slot = kNoSlot;
     PrefixWait wait;
-    bool restored = false;   // has cells of a saved state that have not produced valid output yet
+    bool restored = false;   // has cells of a saved state; no valid logits came from them yet
     std::uint64_t moved = 0; // number of the batch that shifts its cells, as counted by KvCache
     std::uint64_t saved = 0; // hash of its last saved state; 0: none
 };

@@ -1,6 +1,6 @@
-// A buffer for a saved KV cache, in pages mapped from the operating system. The destructor returns
-// them to the system at once. Memory of malloc() can stay in the process after free(), and a game
-// that grants memory would still count it.
+// A buffer for a saved KV cache, in pages mapped from the operating system. The destructor returns the pages
+// to the system at once. Memory from malloc() can stay in the process after free(), and a game that limits
+// the memory of its process would still count that memory.
 #pragma once
 
 #include <cstddef>

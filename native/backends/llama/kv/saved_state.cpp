@@ -10,9 +10,9 @@
 namespace sotto::llama {
 namespace {
 
-// Flags that are stored in the number of tokens.
+// Flags in the highest bits of the stored number of tokens.
 constexpr std::uint32_t kOwn = 1u << 31;     // StateHeader::own
-constexpr std::uint32_t kAdapted = 1u << 30; // the key of the adapters follows
+constexpr std::uint32_t kAdapted = 1u << 30; // StateHeader::adapters is stored
 
 // Removes a number from the front of `state` and returns it.
 // Throws Error(SOTTO_ERROR_MODEL) if `state` is too short.
@@ -43,7 +43,7 @@ std::vector<llama_token> take_tokens(std::string_view& state, std::uint32_t coun
 
 void check_known(const std::vector<llama_token>& tokens, llama_token vocabulary) {
     const bool known = std::ranges::all_of(tokens, [&](llama_token token) {
-        return token < LLAMA_TOKEN_NULL || (token >= 0 && token < vocabulary); // negative: media
+        return token < LLAMA_TOKEN_NULL || (token >= 0 && token < vocabulary); // negative: image or sound
     });
     if (!known) {
         throw Error(SOTTO_ERROR_MODEL, "the state contains tokens that the model's vocabulary lacks");

@@ -1,4 +1,4 @@
-// Prefixes that the prompts of several streams share, and that are computed once.
+// Finds prefixes that the prompts of several streams share, so that each prefix is computed only once.
 #include "kv/shared_prefix.hpp"
 
 #include <algorithm>

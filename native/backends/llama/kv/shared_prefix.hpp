@@ -1,4 +1,4 @@
-// Prefixes that the prompts of several streams share, and that are computed once.
+// Finds prefixes that the prompts of several streams share, so that each prefix is computed only once.
 //
 // A stream copies the longest prefix of its prompt that another slot caches. If two prefilling
 // streams share a prefix, one of them waits until the other, its leader, has computed it.
@@ -21,9 +21,9 @@ struct SharedPrefix {
     std::size_t led = 0;           // length of the shared prefix that `leader` is about to compute
 };
 
-// Finds the longest prefix of the stream's prompt that another slot caches, and the stream that is
-// about to compute the longest one. If `prefills` is not empty, only streams that the current step
-// may prefill are candidates for the latter.
+// Finds the longest prefix of the stream's prompt that another slot caches, and the stream that is about to
+// compute the longest one. If `prefills` is not empty, the second result is limited to streams for which
+// `prefills` returns true.
 SharedPrefix
 find_shared_prefix(std::span<const Slot> slots, const KvStream& stream, const Prefills& prefills);
 

@@ -31,10 +31,10 @@ std::size_t SlotTable::in_use() const noexcept {
     }));
 }
 
-// Returns the cost of a slot for a stream with these adapters. llama.cpp
-// computes only neighbouring sequences together, so the cost is the distance to
-// the nearest stream with the same adapters. If no stream has the same adapters,
-// it is the nearness to streams with others; 0 if no stream has other adapters.
+// Returns the cost of a slot for a stream with these adapters: 0 if no stream has other adapters. llama.cpp
+// computes sequences together only if their slots are neighbours, so the cost is otherwise the distance to
+// the nearest stream with the same adapters. If no stream has the same adapters, the cost is higher the
+// nearer the slot is to a stream with other adapters.
 std::uint64_t SlotTable::distance(std::size_t slot, std::uint64_t adapters) const noexcept {
     const auto max = slots_.size();
     auto same = max;
@@ -48,11 +48,11 @@ std::uint64_t SlotTable::distance(std::size_t slot, std::uint64_t adapters) cons
     return other == max ? 0 : same < max ? same : max - other;
 }
 
-// Returns the free slot that caches the longest prefix of `tokens`, if that prefix is most of the
-// slot's contents, or nearly all of them while an empty slot is free. Otherwise returns an empty
-// slot, or the least recently used one, so that other conversations stay cached. The match never
-// includes the last token, because the next token is chosen from its logits. `owner`: a stream that
-// finds its own parked tokens or saved state even if `reuse` is false.
+// Returns the free slot that caches the longest prefix of `tokens`, if that prefix is most of the slot's
+// contents, or nearly all of them while an empty slot is free. Otherwise returns an empty slot, or the least
+// recently used one, so that other conversations stay cached. The match never includes the last token,
+// because the next token is chosen from its logits. `reuse`: tokens of other streams may match. `owner`: a
+// stream whose own parked tokens or saved state may match even if `reuse` is false; may be null.
 SlotTable::Match SlotTable::best_match(
     const std::vector<llama_token>& tokens, std::uint64_t adapters, bool reuse, const KvStream* owner
 ) const {
@@ -102,7 +102,7 @@ SlotTable::Match SlotTable::assign(KvStream& stream) {
     stream.slot = match.slot;
     const bool saved = slot.state != 0 && slot.state == stream.saved;
     stream.tokens.set_exact(saved ? stream.tokens.exact() : slot.exact);
-    stream.restored = slot.restored || slot.state != 0; // cells that are cut stay in the buffers
+    stream.restored = slot.restored || slot.state != 0; // cut cells stay in the KV cache's buffers
     slot = {};
     slot.stream = &stream;
     return match;

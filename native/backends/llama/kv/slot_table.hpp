@@ -15,7 +15,7 @@ namespace sotto::llama {
 // One sequence of llama.cpp's KV cache. While a stream has the slot, only `stream` is valid.
 struct Slot {
     std::vector<llama_token> tokens;
-    std::uint64_t adapters = 0;   // AdapterSet::key that the cells were computed with
+    std::uint64_t adapters = 0;   // AdapterSet::key of the adapters that computed the cells
     std::size_t exact = SIZE_MAX; // see TokenSequence::exact()
     KvStream* stream = nullptr;
     const KvStream* parked = nullptr; // parked stream that the tokens belong to; null: none
@@ -45,13 +45,14 @@ public:
     // Assigns a free slot to `stream`, by longest cached prefix, then LRU. The cells beyond the
     // match stay in the KV cache. Throws Error(SOTTO_ERROR_STATE) if all slots are in use.
     Match assign(KvStream& stream);
-    // Releases the slot of `stream`. The slot still caches the stream's tokens. `comes_back`: the
-    // stream is parked and keeps a copy of its tokens; otherwise they are moved out of the stream.
+    // Releases the slot of `stream`. The slot still caches the stream's tokens. `comes_back`: the stream is
+    // parked and keeps a copy of its tokens; otherwise the tokens are moved out of the stream.
     void release(KvStream& stream, bool comes_back) noexcept;
     // Stops reserving cached tokens for a parked stream.
     void forget_parked(const KvStream& stream) noexcept;
 
-    // Chooses a free slot for a saved state of these tokens and empties it. Throws like assign().
+    // Chooses a free slot for a saved state with these tokens, and empties the slot. Throws
+    // Error(SOTTO_ERROR_STATE) if all slots are in use.
     llama_seq_id take_for_state(const std::vector<llama_token>& tokens, std::uint64_t adapters);
     // The contents of a slot after a saved state was restored into it.
     struct RestoredState {

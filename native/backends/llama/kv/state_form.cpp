@@ -21,7 +21,7 @@ std::size_t tail_size(llama_context* context, llama_seq_id sequence) {
 StateForm::StateForm(llama_context* context) : sequences_(llama_n_seq_max(context)) {
     const auto tail = tail_size(context, 0);
     const auto head = llama_state_seq_get_size(context, 0) - StateForm::kBeginning - tail;
-    const auto empty = kNumber * (1 + sequences_); // size of a part that has only numbers
+    const auto empty = kNumber * (1 + sequences_); // size of a part without cells
     head_counts_ = head == empty;
     tail_counts_ = tail == empty;
 }
@@ -65,9 +65,9 @@ void StateForm::write_whole(const StatePieces& pieces, std::uint8_t* out) const 
     put(out, pieces.tail, tail_counts_);
 }
 
-// Writes one part. If `counts`, adds the number of sequences and a cell count for each sequence, so that the
-// cells belong to sequence 0; llama.cpp restores cells of any one sequence. Returns the start of the next
-// part.
+// Writes one part and returns the start of the next one. If `counts` is true, also writes the number of
+// sequences and a cell count for each sequence: the cells then belong to sequence 0, and llama.cpp can
+// restore them into any sequence.
 std::uint8_t* StateForm::put(std::uint8_t* out, Bytes part, bool counts) const noexcept {
     if (counts) {
         std::memcpy(out, &sequences_, kNumber);

@@ -1,10 +1,10 @@
 // Converts the saved state of a sequence, so that it fits contexts with any number of sequences.
 //
-// llama.cpp writes a beginning, then one part for each memory of the model. A KV cache part
-// contains the number of sequences of the context, then the number of saved cells for each
-// sequence. Only the saved sequence has a number other than 0, followed by its cells. A context
-// with a different number of sequences rejects such a part. StateForm therefore keeps only the
-// saved sequence's own number and cells, and regenerates the numbers around them.
+// llama.cpp writes a beginning, then one part for each memory of the model: a KV cache or a recurrent state.
+// A KV cache part contains the number of sequences of the context, then the number of saved cells for each
+// sequence. Only the saved sequence has a number other than 0, followed by its cells. A context with a
+// different number of sequences rejects such a part. StateForm therefore keeps only the saved sequence's own
+// number and cells, and regenerates the numbers around them.
 #pragma once
 
 #include "runtime/fence.hpp"
@@ -20,8 +20,8 @@ using Bytes = std::span<const std::uint8_t>;
 // A state without the data that depend on the context's number of sequences.
 struct StatePieces {
     Bytes beginning;
-    Bytes head; // the first memory of a model that has two
-    Bytes tail;
+    Bytes head; // part of the first memory of a model with two; otherwise empty
+    Bytes tail; // part of the second or only memory
 };
 
 class StateForm {
@@ -32,8 +32,8 @@ public:
     // `context` must be empty.
     explicit StateForm(llama_context* context);
 
-    // Splits the state of a sequence as llama.cpp wrote it. Throws Error(SOTTO_ERROR_INFERENCE) if
-    // it is incomplete or has an unknown format.
+    // Splits the state of a sequence as llama.cpp wrote it. Throws Error(SOTTO_ERROR_INFERENCE) if the state
+    // is incomplete or has an unknown format.
     StatePieces pieces_of(llama_context* context, Bytes state, llama_seq_id sequence) const;
     // Returns the size in bytes of the state that write_whole() writes.
     std::size_t whole_size(const StatePieces& pieces) const noexcept;
@@ -45,8 +45,8 @@ private:
     std::uint8_t* put(std::uint8_t* out, Bytes part, bool counts) const noexcept;
 
     std::uint32_t sequences_ = 1;
-    bool head_counts_ = false; // the head has a number for each sequence
-    bool tail_counts_ = false; // the tail has a number for each sequence
+    bool head_counts_ = false; // the head has a cell count for each sequence
+    bool tail_counts_ = false; // the tail has a cell count for each sequence
 };
 
 } // namespace sotto::llama

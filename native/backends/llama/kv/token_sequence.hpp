@@ -25,13 +25,14 @@ public:
     bool has_media() const noexcept { return !stretches_.empty(); }
     // Number of tokens, from the first on, that the KV cache holds.
     std::size_t held() const noexcept { return held_; }
-    // Length of the prefix with KV cells that depend on no
-    // dropped token. SIZE_MAX: all held tokens.
+    // Length of the prefix with KV cells that depend on no dropped token. SIZE_MAX: the cells of all held
+    // tokens.
     std::size_t exact() const noexcept { return exact_; }
     // Number of tokens that the KV cache does not hold yet. During decode: 1, the last token.
     std::size_t pending() const noexcept { return tokens_.size() - held_; }
-    // Returns true if more than an answer's last token waits for prefill. If a step is cancelled, a
-    // KV cache that cannot be cut is cleared, and prompt and answer are prefilled again.
+    // Returns true if tokens other than an answer's last one must be prefilled. These can be tokens of the
+    // answer: if a step is cancelled, a KV cache that cannot be cut is emptied, and prompt and answer are
+    // prefilled again.
     bool in_prompt() const noexcept { return held_ < prompt_size_ || pending() > 1; }
 
     // Returns the position of the token at `index` in the KV cache.
@@ -56,9 +57,9 @@ public:
     void advance(std::size_t count) noexcept { held_ += count; }
     // Marks the last held token as pending, so that the next step computes it again.
     void retract() noexcept { --held_; }
-    // Drops the tokens [begin, end). Both must be on boundaries of floor(). held() is unchanged.
+    // Drops the tokens [begin, end). Neither bound may be inside an image or sound. held() is unchanged.
     void drop(std::size_t begin, std::size_t end);
-    // Call after the KV cache dropped `count` tokens at `begin` and shifted those behind them.
+    // Call after the KV cache dropped `count` tokens at `begin` and shifted the later tokens down.
     void hold_shifted(std::size_t begin, std::size_t count) noexcept;
     // Moves the tokens out. The sequence must not be used afterwards.
     std::vector<llama_token> take_tokens() noexcept { return std::move(tokens_); }
