@@ -25,7 +25,7 @@ public:
     // Marks the last token as the end of the answer.
     void end(sotto_finish finish) noexcept { ahead_.back().finish = finish; }
 
-    // Moves the first token into `item`. Its texts stay valid until the next call.
+    // Moves the first token into `item`. The texts of `item` stay valid until the next call.
     void deliver(sotto_step_item& item) noexcept;
     // Finish reason of the last delivered token; SOTTO_FINISH_NONE if the answer has not ended.
     sotto_finish finish() const noexcept { return delivered_.finish; }

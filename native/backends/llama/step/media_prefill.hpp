@@ -15,9 +15,9 @@ public:
     MediaPrefill(const Projector* projector, Contexts& contexts, StepBatch& batch, StepGate& gate)
         : projector_(projector), contexts_(contexts), batch_(batch), gate_(gate) {}
 
-    // Computes the pending tokens of the image or sound of `item`: at most `item.tokens` if its
-    // prefill can be split, else all. Sets `tokens` and `output` of `item`. Throws Error if that
-    // fails or the gate cancels the step.
+    // Computes up to `item.tokens` pending tokens of the item's image or sound, or all of them if its prefill
+    // cannot be split. Sets `tokens` and `output` of `item`. Throws Error if the computation fails or the
+    // gate cancels the step.
     void run(StepItem& item);
 
 private:

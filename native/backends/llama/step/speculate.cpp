@@ -20,8 +20,8 @@ constexpr double kRateFades = 1.0 / 128;
 // Per new stream, the model's average moves toward kUnknownRate, so that drafts are tried again
 // after a low acceptance rate.
 constexpr double kRateIsTriedAgain = 1.0 / 32;
-constexpr unsigned kGuessedInARow = 32;          // steps with drafts before one without
-constexpr double kMostSurprise = 2;              // max factor of a measurement to the average
+constexpr unsigned kGuessedInARow = 32;          // max steps with drafts in a row
+constexpr double kMostSurprise = 2;              // max ratio of a measurement to the average
 constexpr std::size_t kCounts[] = {1, 3, 7, 15}; // draft lengths; kernels take 4 rows at once
 
 } // namespace
@@ -45,7 +45,7 @@ std::vector<llama_token> look_up(std::span<const llama_token> tokens, std::size_
         }
     }
     std::vector<llama_token> guess;
-    for (auto at = after; after > 0 && guess.size() < most; ++at) { // may run on into the draft
+    for (auto at = after; after > 0 && guess.size() < most; ++at) { // continues with the draft's own tokens
         const auto next = at < tokens.size() ? tokens[at] : guess[at - tokens.size()];
         if (next < 0) {
             break;

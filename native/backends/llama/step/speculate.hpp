@@ -22,15 +22,14 @@ std::vector<llama_token> look_up(std::span<const llama_token> tokens, std::size_
 
 // The acceptance rate of draft tokens of one stream.
 struct Acceptance {
-    double rate = -1; // below 0: unknown; starts from the average of the model's streams
+    double rate = -1; // below 0: unknown; worth() then sets it to the average of all streams
 };
 
 // Chooses the number of draft tokens. Checking several tokens takes longer than computing one; the
 // time of each number of tokens is measured per thread pool.
 class DraftLength {
 public:
-    // Returns the number of draft tokens, at most
-    // `available`, that gives the most tokens per second.
+    // Returns the number of draft tokens, at most `available`, that gives the most tokens per second.
     std::size_t worth(Acceptance& stream, std::size_t available, const ggml_threadpool* pool);
     // Updates the acceptance rates of the stream and of the model. Call after a draft token was
     // compared with the token that the model chose. `accepted`: they are equal.
@@ -42,7 +41,8 @@ public:
 
 private:
     static constexpr double kUnknownRate = 0.6;
-    using Costs = std::array<double, kMostGuessed + 2>; // seconds, by tokens; 0: not measured
+    // Seconds per step, by number of computed tokens; 0: not measured.
+    using Costs = std::array<double, kMostGuessed + 2>;
 
     std::map<const ggml_threadpool*, Costs> costs_;
     double rate_ = kUnknownRate; // moving average over all streams

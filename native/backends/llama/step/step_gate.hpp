@@ -13,7 +13,7 @@ public:
     // `timed`: measures waited(); otherwise waited() is 0 and no clock is read.
     explicit StepGate(bool timed) : timed_(timed) {}
 
-    // During its lifetime, ask() polls the engine's gate of `step`.
+    // During the lifetime of a Scope, ask() polls the gate function that the engine set in `step`.
     class Scope {
     public:
         Scope(StepGate& gate, const sotto_step& step) noexcept : gate_(gate) {
@@ -28,10 +28,10 @@ public:
         StepGate& gate_;
     };
 
-    // Returns true if the step must end. After that,
-    // returns true without polling again. Within a Call.
+    // Polls the engine. Returns true if the step must be cancelled; further calls in that step then return
+    // true without polling. Must be called within a Call.
     bool ask();
-    // ask() as a ggml_abort_callback. `gate`: a StepGate.
+    // A ggml_abort_callback that calls ask(). `gate`: a StepGate.
     static bool on_abort(void* gate) { return static_cast<StepGate*>(gate)->ask(); }
     // Returns true if the current or the last step was cancelled.
     bool cancelled() const noexcept { return cancelled_; }

@@ -17,11 +17,11 @@ struct StepItem {
     bool timely = true;                      // the step's duration is a valid measurement
 };
 
-// Reports a step without progress for `stream`.
+// Sets the results in `work` to those of a step without progress for `stream`.
 void reset_item(sotto_step_item& work, const Stream& stream);
-// Reports a failure. Copies `why` into the stream.
+// Sets the status and the reason in `work`. Copies `why` into the stream.
 void fail_stream(sotto_step_item& work, Stream& stream, sotto_status status, const char* why);
-// Reports SOTTO_ERROR_MEMORY if `error` means out of memory, otherwise SOTTO_ERROR_INFERENCE.
+// Sets the status SOTTO_ERROR_MEMORY if `error` means out of memory, otherwise SOTTO_ERROR_INFERENCE.
 void fail_stream(sotto_step_item& work, Stream& stream, const std::exception& error);
 
 // Results of llama_decode(), also used for exceptions that it throws.

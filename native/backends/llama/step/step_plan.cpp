@@ -31,7 +31,8 @@ std::uint32_t wanted_of(sotto_step_item& work, KvCache& kv, const Prefills& pref
         return 0;
     }
     const bool prompt = stream.kv.tokens.in_prompt();
-    // Before reset_item(): waits() may copy a prefix, which changes the item.
+    // Must precede reset_item(): waits() may copy a prefix, which reduces the tokens that reset_item()
+    // reports.
     const bool waiting = prompt && kv.waits(stream.kv, prefills);
     reset_item(work, stream);
     if (waiting || stream.chosen.finish() != SOTTO_FINISH_NONE) {

@@ -13,8 +13,8 @@ constexpr const char* kCancelled = "the step was cancelled";
 constexpr const char* kAdaptedNan =
     "the model computes NaN with these adapters: lower their scales, or train the adapters again";
 
-// Applies the adapters of the step. Throws
-// Error(SOTTO_ERROR_ARGUMENT) if its streams have different ones.
+// Applies the adapters of the step. Throws Error(SOTTO_ERROR_ARGUMENT) if the step's streams have different
+// adapters.
 void use_adapters(const sotto_step& step, Contexts& contexts) {
     AdapterSet* set = nullptr;
     for (std::uint32_t i = 0; i < step.count; ++i) {
@@ -92,7 +92,7 @@ void StepRunner::use_threads(const sotto_step& step) {
     const auto threads = std::clamp(step.threads, 1u, static_cast<std::uint32_t>(GGML_MAX_N_THREADS));
     ggml_threadpool* pool = nullptr;
     {
-        const Call call(Call::current()->host(), Call::Abort::Throws); // failed thread starts throw
+        const Call call(Call::current()->host(), Call::Abort::Throws); // throws if a thread cannot start
         pool = pools_.of(step.thread_class, threads);
     }
     contexts_.use_threads(pool, static_cast<std::int32_t>(threads));
@@ -152,8 +152,8 @@ int StepRunner::decode(std::span<const StepItem> items) {
     return 0;
 }
 
-// Computes all streams together. If that fails, computes each stream alone, so that only streams
-// that fail alone report an error. A gate that cancels meanwhile ends the step early without
+// Computes all streams together. If that fails, computes each stream alone, so that only streams that fail
+// alone report an error. If the gate cancels a stream that is computed alone, the step ends early without
 // SOTTO_ERROR_CANCELLED, because some streams have advanced by then.
 void StepRunner::compute(std::span<StepItem> items) {
     if (compute_together(items)) {
@@ -200,9 +200,9 @@ bool StepRunner::compute_together(std::span<StepItem> items) {
     return items.size() == 1;
 }
 
-// Prefills up to `item.tokens` tokens of an image or sound, or none if that fails. `alone`: no
-// other stream is in the step, so that the step can be cancelled; otherwise it only ends early,
-// because the other streams have advanced.
+// Prefills up to `item.tokens` tokens of an image or sound; on failure, undoes all of them. `alone`: no other
+// stream is in the step, so a cancelled step throws Error(SOTTO_ERROR_CANCELLED). Otherwise a cancelled step
+// only ends early, because other streams have already advanced.
 void StepRunner::compute_media(StepItem& item, bool alone) {
     try {
         media_.run(item);
@@ -243,7 +243,8 @@ void StepRunner::choose(StepItem& item) {
     auto& stream = *item.stream;
     auto& work = *item.work;
     try {
-        const Call call(Call::current()->host(), Call::Abort::Throws); // no graph is being computed
+        // No graph is being computed, so failed assertions may throw.
+        const Call call(Call::current()->host(), Call::Abort::Throws);
         chooser_.choose(item);
         stream.kv.restored = false;
         work.remaining =

@@ -29,8 +29,8 @@ public:
     StepRunner(const StepRunner&) = delete;
     StepRunner& operator=(const StepRunner&) = delete;
 
-    // Runs a step and reports the result of each stream in its item. Throws Error if the step is
-    // cancelled or cannot run; all streams are then unchanged. Within a Call.
+    // Runs a step and reports the result of each stream in its item. Throws Error if the step is cancelled or
+    // cannot run; all streams are then unchanged. Must be called within a Call.
     void run(const sotto_step& step);
 
 private:

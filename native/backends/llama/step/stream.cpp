@@ -1,4 +1,4 @@
-// A request of a model while it is prefilled and decoded.
+// A stream: one request while a model prefills and decodes it.
 #include "step/stream.hpp"
 
 #include <limits>

@@ -1,4 +1,4 @@
-// A request of a model while it is prefilled and decoded.
+// A stream: one request while a model prefills and decodes it.
 #pragma once
 
 #include "chat/answer_parser.hpp"
@@ -21,7 +21,7 @@ namespace sotto::llama {
 
 // Policy for a conversation that exceeds the context.
 enum class Overflow {
-    Truncate, // drops a prompt's oldest turns; ends an answer
+    Truncate, // drops the oldest turns of a prompt; ends an answer that fills the context
     Shift,    // drops the middle of the KV cache; the answer continues
     Error     // rejects the prompt
 };
@@ -47,20 +47,20 @@ struct Stream {
         : request(std::move(prepared)), adapters(std::move(set)),
           kv({std::move(request.prompt), std::move(request.stretches)}, adapters.key, request.reuse) {}
 
-    // Returns the maximum number of pending tokens to compute at once. If an answer must depend on
-    // its request only and its KV cache was lost, it is decoded again token by token, because a
-    // batch rounds differently.
+    // Returns the maximum number of pending tokens to compute at once. 1 if Prepared::alone is set and the KV
+    // cache of an answer must be computed again: llama.cpp rounds differently in larger batches.
     std::uint32_t max_piece() const noexcept;
-    // Parses the text of the answer so far. The deltas stay valid until the next call.
+    // Parses the whole text of the answer so far. `last`: no more text follows. Returns what the text adds
+    // since the last call, as a JSON array of deltas that stays valid until the next call.
     sotto_str parse(std::string_view text, bool last);
 
-    Prepared request;    // without prompt and stretches
+    Prepared request;    // its prompt and stretches are moved to `kv`
     AdapterSet adapters; // fixed during the stream's lifetime
     KvStream kv;
     ChosenTokens chosen;
     Acceptance lookup_acceptance;
     Acceptance draft_acceptance;
-    std::string deltas; // of the last parsed text
+    std::string deltas; // result of the last parse()
     std::string why;    // reason of its last failure
 };
 

@@ -1,5 +1,5 @@
-// Chooses the next tokens of an answer from the logits of a
-// batch, and checks draft tokens against them.
+// Chooses the next tokens of an answer from the logits of a batch, and accepts the draft tokens that equal
+// them.
 #include "step/token_chooser.hpp"
 
 #include "runtime/guard.hpp"
@@ -31,8 +31,9 @@ void TokenChooser::choose(const StepItem& item) {
     }
 }
 
-// Returns LLAMA_TOKEN_NULL if a token after the first cannot be chosen. The tokens before it are
-// delivered, and the next step computes it again.
+// Samples the token at `index`, counted from the first one of the step. Throws if the first token cannot be
+// chosen. Returns LLAMA_TOKEN_NULL if a later token cannot be chosen: the tokens before are delivered, and
+// the next step tries that token again.
 llama_token TokenChooser::sample(const StepItem& item, std::int32_t index) {
     auto& stream = *item.stream;
     try {
@@ -75,7 +76,8 @@ bool TokenChooser::add(Stream& stream, llama_token token, std::string& text) {
     return true;
 }
 
-// Returns false if the context is full and the answer must end.
+// Drops tokens from the middle of a full context if the request allows that. Returns false if the answer must
+// end instead.
 bool TokenChooser::make_room(Stream& stream) {
     if (stream.kv.tokens.tokens().size() <= max_tokens_) {
         return true;

@@ -1,5 +1,5 @@
-// Chooses the next tokens of an answer from the logits of a
-// batch, and checks draft tokens against them.
+// Chooses the next tokens of an answer from the logits of a batch, and accepts the draft tokens that equal
+// them.
 #pragma once
 
 #include "kv/kv_cache.hpp"
