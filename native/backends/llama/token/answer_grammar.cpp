@@ -1,3 +1,4 @@
+// Tracks an answer's position in its grammar, and masks the tokens that the grammar rejects.
 #include "token/answer_grammar.hpp"
 
 #include <algorithm>

@@ -15,7 +15,7 @@ namespace sotto::llama {
 
 class AnswerGrammar {
 public:
-    // Vocabulary of a model. Outlives the grammar.
+    // Vocabulary of a model. The objects that it refers to must outlive the grammar.
     struct Vocabulary {
         const llama_vocab* vocab; // may be null if the grammar names no token
         const TokenTexts& texts;
@@ -29,7 +29,7 @@ public:
     // Returns false if the grammar names tokens, which this class does not support.
     bool is_usable() const noexcept { return automaton_.is_usable(); }
 
-    // Returns true if `bytes`, the text of one token, may come next.
+    // Returns true if the grammar allows `bytes`, the text of one token, next.
     bool allows(std::string_view bytes);
     // Returns true if the answer may end here.
     bool allows_end() const { return partial_.missing == 0 && automaton_.is_end(state_); }

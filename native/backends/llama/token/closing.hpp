@@ -34,10 +34,11 @@ public:
     // `limit`: maximum tokens of the answer. `lead_in_end`: markers that end text before the JSON.
     Closing(const ClosingTokens& tokens, std::uint64_t limit, std::vector<std::string> lead_in_end);
 
-    // Counts a generated token with these bytes.
+    // Counts a generated token. `bytes`: its text, in which open strings and brackets are tracked.
     void said(std::string_view bytes);
 
-    // Prefers closing tokens once only as many tokens are left as closing may take.
+    // Raises the logits of closing tokens once the tokens left before the limit may be needed to complete the
+    // JSON.
     void press(float* logits);
     // Returns true if press() has changed logits: the limit ended the answer, not the model alone.
     bool pressed() const noexcept { return pressed_; }

@@ -9,10 +9,11 @@ constexpr std::size_t kPiece = 256 * 1024; // bytes; tokenizing them takes about
 
 enum class Kind { Space, Digit, Letter, Mark, Foreign };
 
-// Coarse classification of bytes: a run found here may be longer than a regex match, never shorter.
+// Returns the kind of the character at `at`. Kinds are coarse: a run of one kind may be longer than a regex
+// match, never shorter.
 Kind kind_of(std::string_view text, std::size_t at) {
     const auto byte = static_cast<unsigned char>(text[at]);
-    if (byte >= 0x80) { // except the CJK punctuation U+3000 to U+303F
+    if (byte >= 0x80) { // Foreign, except the CJK punctuation U+3000 to U+303F
         const bool mark =
             byte == 0xE3 && at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) == 0x80;
         return mark ? Kind::Mark : Kind::Foreign;
@@ -31,7 +32,7 @@ bool begins_character(char byte) {
     return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
 }
 
-// Regular expressions treat letters of all scripts alike.
+// Returns true if one regex match may contain both kinds: letters of all scripts are alike.
 bool alike(Kind a, Kind b) {
     const auto letter = [](Kind kind) { return kind == Kind::Letter || kind == Kind::Foreign; };
     return a == b || (letter(a) && letter(b));

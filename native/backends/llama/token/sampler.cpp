@@ -18,8 +18,8 @@ bool is_ban(const llama_logit_bias& bias) {
     return bias.bias == -INFINITY;
 }
 
-// Returns true if a grammar applies from the answer's first token. llama.cpp applies the others: those that
-// wait for a trigger, or for the end of reasoning with a token budget.
+// Returns true if a grammar applies from the answer's first token. llama.cpp applies all other grammars:
+// those that wait for a trigger, or for the end of reasoning with a token budget.
 bool applies_at_once(const common_params_sampling& how) {
     return !how.grammar.grammar.empty() && !how.grammar_lazy && how.reasoning_budget_tokens < 0 &&
            !how.reasoning_control;
@@ -59,8 +59,9 @@ Sampler::Sampler(
     }
 }
 
-// Applies the grammar here instead of in llama.cpp. Text that the template adds at the
-// beginning of the answer is a part of what the grammar describes.
+// Makes AnswerGrammar apply the grammar instead of llama.cpp, if AnswerGrammar supports the grammar. If the
+// grammar also describes the text with which the template begins the answer, advances the grammar by that
+// text.
 void Sampler::follow_grammar(common_params_sampling& how) {
     const auto text_of = [this](llama_token token) { return tokenizer_.piece_of(token); };
     try {
@@ -143,8 +144,8 @@ bool Sampler::grammar_allows(llama_token token) {
                                          : grammar_->allows(tokenizer_.piece_of(token));
 }
 
-// Masks tokens that a grammar wrongly allows: ill-formed UTF-8, and special tokens, which it matches by their
-// spelling.
+// Masks tokens that a grammar wrongly allows: ill-formed UTF-8, and special tokens, which grammars match by
+// their spelling.
 void Sampler::keep_to_grammar(float* logits) {
     bytes_.mask(logits);
     for (const auto token : tokenizer_.silent()) {
@@ -157,7 +158,8 @@ void Sampler::keep_to_grammar(float* logits) {
     }
 }
 
-// Checks sixteen logits per iteration, so that the compiler vectorizes the loop.
+// Throws NoNumbers if a logit is NaN. Checks sixteen logits per iteration, so that the compiler vectorizes
+// the loop.
 void Sampler::check(const float* logits) const {
     constexpr std::int32_t kLanes = 16;
     const auto count = tokenizer_.size();
@@ -175,7 +177,8 @@ void Sampler::check(const float* logits) const {
     }
 }
 
-// Masks the vocabulary only if the grammar rejects the most likely token.
+// Returns the most likely allowed token. Masks the vocabulary only if the grammar rejects the most likely
+// one.
 llama_token Sampler::greedy(float* logits) {
     for (const auto token : banned_) {
         logits[token] = -INFINITY;
@@ -234,7 +237,8 @@ llama_token Sampler::sampled(llama_context* context, std::int32_t output, float*
     }
 }
 
-// As in OpenAI's API: log probabilities of the model's distribution before any sampling option is applied.
+// Stores the log probabilities of a choice. As in OpenAI's API, they are those of the model's distribution,
+// before any sampling option is applied.
 void Sampler::tell(const float* logits, llama_token chosen) {
     const auto count = tokenizer_.size();
     const auto largest = *std::max_element(logits, logits + count);

@@ -18,13 +18,14 @@
 
 namespace sotto::llama {
 
-// Converts a request's sampling fields to llama.cpp's parameters. `context`: maximum tokens. `index`: number
-// of the choice, which changes the seed. Throws Error(SOTTO_ERROR_ARGUMENT) for unknown tokens or samplers.
+// Converts a request's sampling fields to llama.cpp's parameters. `context`: context size in tokens. `index`:
+// number of the choice, which changes the seed. Throws Error(SOTTO_ERROR_ARGUMENT) for unknown tokens or
+// samplers.
 common_params_sampling sampling_of(
     const nlohmann::ordered_json& body, const Tokenizer& tokenizer, std::uint32_t context, std::uint32_t index
 );
 
-// The model's logits contain NaNs.
+// Thrown if the model's logits contain NaN.
 class NoNumbers : public Error {
 public:
     NoNumbers() : Error(SOTTO_ERROR_INFERENCE, "the model computes no numbers: its weights are damaged") {}
@@ -36,17 +37,18 @@ public:
     // Error(SOTTO_ERROR_ARGUMENT) for a grammar that llama.cpp cannot parse.
     Sampler(const llama_model* model, const Tokenizer& tokenizer, common_params_sampling how, int likeliest);
 
-    // Makes a grammar-constrained JSON answer end within `limit` tokens. `lead_in_end`: as in closing.hpp.
+    // Makes a grammar-constrained JSON answer end within `limit` tokens. `lead_in_end`: markers that end text
+    // before the JSON.
     void close_within(std::uint64_t limit, std::vector<std::string> lead_in_end);
 
     // Returns true if the answer was closed early because of its limit.
     bool closed_early() const noexcept { return closing_ && closing_->pressed(); }
 
-    // Feeds the prompt to the penalties, which look back at it.
+    // Adds the prompt to the tokens that repetition penalties look back at.
     void heard(const std::vector<llama_token>& prompt);
 
-    // Samples from the logits of output `output` of the batch. Throws Error(SOTTO_ERROR_INFERENCE) if all
-    // logits are NaN or the grammar allows no token.
+    // Samples from the logits of output `output` of the batch. Throws Error(SOTTO_ERROR_INFERENCE) if a logit
+    // is NaN or no token is allowed.
     llama_token choose(llama_context* context, std::int32_t output);
 
     // Log probabilities of the last choice in OpenAI's format; empty if not requested.
@@ -71,9 +73,9 @@ private:
     std::unique_ptr<common_sampler, Free> sampler_; // null: greedy sampling
     std::vector<llama_token> banned_;               // excluded from greedy sampling
     bool has_grammar_ = false;
-    std::optional<AnswerGrammar> grammar_; // empty if there is none, or llama.cpp applies it
+    std::optional<AnswerGrammar> grammar_; // empty: no grammar, or llama.cpp applies the grammar
     std::set<llama_token> shown_;          // special tokens that a grammar may refer to
-    WellFormed bytes_;                     // for an answer with a grammar
+    WellFormed bytes_;                     // used for answers with a grammar
     std::optional<Closing> closing_;
     std::string text_;
     int likeliest_;

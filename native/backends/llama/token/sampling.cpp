@@ -54,8 +54,8 @@ void take_numbers(const Json& body, common_params_sampling& how) {
     take(body, field::ignore_eos, how.ignore_eos);
 }
 
-// Number of tokens that penalties look back at; -1: the whole context. Capped, because llama.cpp allocates
-// all of them.
+// Returns the number of tokens that penalties look back at. `requested`: negative: the whole context. The
+// number is capped, because llama.cpp allocates memory for all of these tokens.
 std::int32_t window(std::int32_t requested, std::uint32_t context) {
     const auto max = static_cast<std::int32_t>(context);
     return requested < 0 ? max : std::min(requested, max);
@@ -86,7 +86,7 @@ std::vector<common_sampler_type> samplers_of(const Json& names) {
     return types;
 }
 
-// Parses a token id from the key of a JSON object.
+// Parses a token id from the key of a JSON object. Returns -1 if the key is not a number.
 std::int64_t number_of(const std::string& key) {
     try {
         std::size_t read = 0;

@@ -1,3 +1,4 @@
+// Decodes the texts of a vocabulary's tokens and sorts them for matching against a grammar.
 #include "token/token_texts.hpp"
 
 #include <algorithm>
@@ -5,10 +6,10 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::uint32_t kBitsPerByte = 6; // of a continuation byte
+constexpr std::uint32_t kBitsPerByte = 6; // value bits of a continuation byte
 constexpr std::size_t kMaxLength = UINT16_MAX;
 
-// Decodes the first byte of a character. Returns false if `byte` cannot be one.
+// Decodes the first byte of a character. Returns false if no character begins with `byte`.
 bool begin_character(std::uint8_t byte, PartialCharacter& partial) {
     if (byte < 0x80) {
         partial = {byte, 0};

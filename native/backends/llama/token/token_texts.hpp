@@ -39,12 +39,12 @@ public:
     // Tokens that are empty, contain NUL, or are ill-formed UTF-8 by themselves go to irregular().
     TokenTexts(std::int32_t count, const TextOf& text_of);
 
-    // Sorted by their characters.
+    // Tokens that are not in irregular(), sorted by their characters.
     std::span<const Token> tokens() const noexcept { return tokens_; }
     const char32_t* characters(const Token& token) const { return characters_.data() + token.begin; }
     std::size_t longest() const noexcept { return longest_; } // in characters
 
-    // All other tokens.
+    // Tokens that are not in tokens().
     std::span<const std::int32_t> irregular() const noexcept { return irregular_; }
 
 private:

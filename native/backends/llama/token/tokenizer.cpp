@@ -1,4 +1,4 @@
-// Tokenizes prompts.
+// Tokenizes prompts, and describes the tokens of a vocabulary.
 #include "token/tokenizer.hpp"
 
 #include "runtime/guard.hpp"
@@ -90,7 +90,7 @@ void Tokenizer::check_length(const std::vector<PromptPart>& parts, std::size_t m
     for (const auto& part : parts) {
         size += part.text.size();
     }
-    if (size / longest_ > max) { // lower bound: no token is longer
+    if (size / longest_ > max) { // lower bound, as no token is longer
         throw TooLong("more than " + std::to_string(size / longest_), max);
     }
 }

@@ -1,4 +1,4 @@
-// Tokenizes prompts.
+// Tokenizes prompts, and describes the tokens of a vocabulary.
 #pragma once
 
 #include "runtime/fence.hpp"
@@ -24,7 +24,7 @@ struct PromptPart {
     int medium = -1; // index of an image or sound of the request, whose text is empty; -1: text
 };
 
-// A prompt has more tokens than allowed.
+// Thrown if a prompt has more tokens than allowed.
 class TooLong : public Error {
 public:
     TooLong(const std::string& tokens, std::size_t most)
@@ -40,8 +40,8 @@ public:
     explicit Tokenizer(const llama_vocab* vocab);
 
     // Tokenizes `parts` as one text. Recognises special tokens only in template parts, and adds a BOS token
-    // if the model wants one. Throws TooLong for more than `most` tokens, without tokenizing if the length
-    // alone shows it.
+    // if the model wants one. Throws TooLong for more than `most` tokens, without tokenizing if the length of
+    // the text alone shows that.
     std::vector<llama_token> tokens(const std::vector<PromptPart>& parts, std::size_t most) const;
     // Throws TooLong if the length of `parts` alone shows that they have more than `most` tokens.
     void check_length(const std::vector<PromptPart>& parts, std::size_t most) const;
@@ -52,22 +52,27 @@ public:
     // Prepends a BOS token if the model wants one.
     void begin(std::vector<llama_token>& tokens) const;
 
-    // Returns the bytes of a token in `text`, whose capacity is reused; empty for special tokens.
+    // Stores the bytes of a token in `text` and reuses its capacity. A special token has no bytes.
     void text_of(llama_token token, std::string& text) const;
-    // Returns the bytes of a token; the spelling of special tokens.
+    // Returns the bytes of a token, or the spelling of a special token.
     std::string piece_of(llama_token token) const;
 
-    // Length in bytes of the special token's spelling at the start of `text`; 0: no special token.
+    // Returns the length in bytes of the special token's spelling at the start of `text`; 0: no special
+    // token.
     std::size_t control_token_at(std::string_view text) const;
 
-    // Tokens that the model must never generate, and tokens that end an answer.
+    // Tokens that the model must never generate.
     std::span<const llama_token> suppressed() const;
+    // Tokens that end an answer.
     const std::vector<llama_token>& ends() const noexcept { return ends_; }
-    // Tokens without text that do not end an answer, and tokens that begin inside a UTF-8 character.
+    // Tokens without text that do not end an answer.
     const std::vector<llama_token>& silent() const noexcept { return silent_; }
+    // Tokens that begin inside a UTF-8 character.
     const InnerTokens& inner() const noexcept { return *inner_; }
+    // Tokens that complete JSON.
     const ClosingTokens& closing() const noexcept { return *closing_; }
-    // The text of each token. Built at the first call, as few models get a grammar. Any thread.
+    // The text of each token. Built at the first call, because few models are used with a grammar. Any
+    // thread.
     const TokenTexts& texts() const;
     bool exists(std::int64_t token) const { return token >= 0 && token < size(); }
     std::size_t longest() const noexcept { return longest_; } // maximum bytes of a token

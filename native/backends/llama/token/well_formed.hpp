@@ -25,7 +25,7 @@ private:
     static constexpr std::uint8_t kLast = 0xBF;
 
     std::vector<std::int32_t> tokens_; // sorted by first byte
-    std::vector<std::size_t> starts_;  // start of each byte's tokens, and the end of the last
+    std::vector<std::size_t> starts_;  // index of each first byte's first token, then tokens_.size()
 };
 
 // Tracks the last byte of one answer, and masks tokens that would make the answer ill-formed UTF-8. Grammars
