@@ -50,7 +50,7 @@ auto about(const sotto_adapter_source& source, Body&& body) {
 AdapterSet::AdapterSet(const sotto_stream_desc& desc) {
     constexpr auto kEnd = offsetof(sotto_stream_desc, count) + sizeof desc.count;
     if (desc.struct_size < kEnd || desc.adapters == nullptr || desc.count == 0) {
-        return; // an engine built with an earlier header lacks the fields
+        return; // no adapters, or an engine built with an earlier header
     }
     std::vector<std::pair<std::uint64_t, float>> parts;
     for (std::uint32_t i = 0; i < desc.count; ++i) {
@@ -73,8 +73,8 @@ void AdapterSet::apply(llama_context* context) {
     llama_set_adapters_lora(context, adapters.data(), adapters.size(), scales.data());
 }
 
-// Includes the growth of the compute buffers: at most the
-// widest product with B, for all tokens of an n_ubatch.
+// Returns the memory of an adapter in bytes: its weights and the growth of the compute buffers, which is at
+// most the widest product with B for all tokens of an n_ubatch.
 std::uint64_t AdapterLoader::bytes_of(const AdapterFacts& facts) const noexcept {
     return facts.weights + facts.widest * at_once_ * sizeof(float);
 }

@@ -30,8 +30,8 @@ struct AdapterSet {
     std::vector<llama_adapter_lora*> adapters;
     std::vector<float> scales;
 
-    // Sets the adapters for the next batches of `context`. llama.cpp ignores a set that is already
-    // applied. Not const, because llama.cpp takes pointers to non-const data, which it only reads.
+    // Sets the adapters for the next batches of `context`. llama.cpp ignores a set that is already applied.
+    // apply() is not const, because llama.cpp takes pointers to non-const data, which it only reads.
     void apply(llama_context* context);
 };
 
@@ -41,10 +41,11 @@ public:
     // `at_once`: n_ubatch of the model's context, in tokens.
     AdapterLoader(llama_model* model, std::uint32_t at_once) noexcept : model_(model), at_once_(at_once) {}
 
-    // Returns the memory in bytes that an adapter would take.
-    // Throws Error with the adapter's path, like load().
+    // Returns the memory in bytes that an adapter would take. Throws Error with the adapter's path in the
+    // message.
     std::uint64_t measure(const sotto_adapter_source& source) const;
-    // Loads an adapter. `bytes`: receives the memory that it takes. Within a Call.
+    // Loads an adapter. `bytes`: receives the memory that the adapter takes. Throws Error with the adapter's
+    // path in the message. Must be called within a Call.
     std::unique_ptr<Adapter> load(const sotto_adapter_source& source, std::uint64_t& bytes) const;
 
 private:

@@ -30,7 +30,7 @@ llama_flash_attn_type flash_attention(Options::FlashAttention asked) {
     }
 }
 
-// Returns the KV cells of one stream, rounded up as llama.cpp does.
+// Returns the number of KV cells of one stream: the context size, rounded up as llama.cpp does.
 std::uint32_t cells_of(const Options& options) {
     constexpr std::uint32_t kAtOnce = 256;
     return (options.context + kAtOnce - 1) / kAtOnce * kAtOnce;
@@ -75,12 +75,12 @@ std::uint32_t most_at_once(const Options& options) {
 // shrinks until they fit. The choice depends only on the model and its options, so that saved
 // states fit other processes.
 void choose_attention(const llama_model* model, Options& options) {
-    constexpr std::uint64_t kAlwaysRoom = 64 << 20;
-    constexpr std::uint64_t kShare = 4;        // fraction of the weights: 1 / kShare
-    constexpr std::uint32_t kLeastAtOnce = 64; // prefill is slower below this
+    constexpr std::uint64_t kAlwaysRoom = 64 << 20; // bytes that attention scores may always take
+    constexpr std::uint64_t kShare = 4;             // or 1 / kShare of the weights' size
+    constexpr std::uint32_t kLeastAtOnce = 64;      // prefill is slower below this
     options.at_once = most_at_once(options);
     if (options.device != nullptr) {
-        return; // llama.cpp checks if the device supports flash attention
+        return; // llama.cpp checks whether the device supports flash attention
     }
     if (options.flash_attention != Options::FlashAttention::Auto || options.kv_type != Options::KvType::F16) {
         return;
@@ -172,7 +172,7 @@ Context make_context(Call& call, llama_model* model, const Options& options, std
     wanted.flash_attn_type = flash_attention(options.flash_attention);
     wanted.type_k = kv_type(options.kv_type);
     wanted.type_v = kv_type(options.kv_type);
-    call.expect_below(SOTTO_LOG_ERROR); // it warns about sizes that the options set
+    call.expect_below(SOTTO_LOG_ERROR); // llama.cpp warns about sizes that the options set
     Context context(llama_init_from_model(model, wanted), FreeContext{options.loss});
     if (!context) {
         call.refuse("llama.cpp cannot make a context");
@@ -197,7 +197,7 @@ Memory memory_of(const llama_context* context, const Options& options) {
     const auto logits = static_cast<std::uint64_t>(llama_vocab_n_tokens(vocab));
     const auto outputs = outputs_of(options, llama_n_seq_max(context));
     auto& where = options.device != nullptr ? memory.host : memory.compute;
-    where += logits * sizeof(float) * outputs; // llama.cpp omits this and the next
+    where += logits * sizeof(float) * outputs; // llama.cpp reports neither logits nor work buffer
     where += work_of(llama_get_model(context), options);
     return memory;
 }

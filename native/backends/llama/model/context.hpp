@@ -1,5 +1,5 @@
-// Creates and measures llama_contexts, which hold the KV cache and compute buffers of a model: when
-// the model is opened, measured or resized.
+// Creates and measures llama_contexts, which hold the KV cache and compute buffers of a model. Used when a
+// model is opened, measured or resized.
 #pragma once
 
 #include "model/options.hpp"
@@ -8,12 +8,12 @@
 
 namespace sotto::llama {
 
-// Error message for a model that cannot decode with a context.
+// Error message for a model that is not a causal language model.
 constexpr const char* kWritesNothing =
     "the model does not generate text token by token; use a causal language model";
 
-// Bytes, as llama.cpp reports them. If the model has a device, `host` is host memory and the other
-// members are device memory. Otherwise all of it is host memory and `host` is 0.
+// Memory of a model in bytes, as llama.cpp reports it. If the model has a device, `host` is host memory and
+// the other members are device memory. Otherwise `host` is 0 and the other members are host memory.
 struct Memory {
     std::uint64_t weights = 0;
     std::uint64_t kv = 0;

@@ -7,7 +7,7 @@ Contexts::Contexts(llama_model* model, Options options, std::unique_ptr<Draft> d
     : model_(model), options_(std::move(options)), draft_(std::move(draft)) {}
 
 void Contexts::resize(Call& call, std::uint32_t slots) {
-    call.expect_below(SOTTO_LOG_ERROR); // contexts log their sizes
+    call.expect_below(SOTTO_LOG_ERROR); // llama.cpp logs the sizes of contexts
     slots_ = 0;
     pool_ = nullptr;
     threads_ = 0;

@@ -16,8 +16,8 @@ public:
     // Starts with 0 slots. `draft` may be null.
     Contexts(llama_model* model, Options options, std::unique_ptr<Draft> draft);
 
-    // Replaces the contexts by new ones for `slots` concurrent
-    // streams. If it throws Error, there are 0 slots.
+    // Replaces the contexts by new ones for `slots` concurrent streams. If resize() throws Error, there are 0
+    // slots.
     void resize(Call& call, std::uint32_t slots);
     std::uint32_t slots() const noexcept { return slots_; }
     // Null if there are 0 slots.
@@ -27,7 +27,7 @@ public:
     // Memory of the contexts, without weights.
     Memory memory() const;
 
-    // Every graph of these and of later contexts polls `gate`, and is aborted if it returns true.
+    // Every graph of the current and later contexts polls `gate`, and is aborted if `gate` returns true.
     void set_gate(ggml_abort_callback gate, void* context) noexcept;
     // Computes with `threads` threads of `pool` from now on. resize() resets both.
     void use_threads(ggml_threadpool* pool, std::int32_t threads) noexcept;

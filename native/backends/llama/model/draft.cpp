@@ -62,7 +62,7 @@ bool Draft::hear(llama_seq_id sequence, std::span<const llama_token> tokens) {
     int result = -2;
     try {
         result = llama_decode(context_.get(), batch);
-    } catch (const std::exception& error) { // no draft tokens then
+    } catch (const std::exception& error) { // the step continues without draft tokens
         throw_if_lost(error);
     }
     if (result != 0) {

@@ -20,20 +20,19 @@ public:
     // Starts without a context.
     Draft(Weights weights, Options options) : weights_(std::move(weights)), options_(std::move(options)) {}
 
-    // Creates a context for `sequences` sequences, at least
-    // 1. Call it only without a context. Throws Error.
+    // Creates a context for `sequences` sequences, at least 1. There must be no context yet. Throws Error.
     void remember(Call& call, std::uint32_t sequences);
     // Frees the context and its KV cache.
     void forget() noexcept;
 
-    // Null without a context.
+    // Returns null if there is no context.
     llama_context* context() const noexcept { return context_.get(); }
     // Memory of the context, without weights.
     Memory memory() const { return memory_of(context_.get(), options_); }
 
-    // Returns up to `most` tokens that follow `tokens`, by highest logit; fewer or none if decoding
-    // fails or is cancelled. Decodes those of `tokens` that the KV cache of `sequence` does not
-    // hold. Returns nullopt if these are more than kAtOnce, and decodes only kAtOnce of them.
+    // Returns up to `most` tokens that follow `tokens`, by highest logit; fewer or none if decoding fails or
+    // is cancelled. First decodes the tokens that the KV cache of `sequence` does not hold yet. If these are
+    // more than kAtOnce, decodes only kAtOnce tokens and returns nullopt.
     std::optional<std::vector<llama_token>>
     guess(llama_seq_id sequence, std::span<const llama_token> tokens, std::size_t most);
 
@@ -47,7 +46,7 @@ private:
     std::vector<std::vector<llama_token>> heard_; // tokens in the KV cache, by sequence
 };
 
-// Prefixes the errors of `body`, which opens or resizes a draft model, with the option's name.
+// Runs `body`, which opens or resizes a draft model. Prefixes error messages with the option's name.
 template <typename Body>
 void for_draft(Body&& body) {
     try {

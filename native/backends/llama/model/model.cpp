@@ -41,7 +41,7 @@ Model::Model(Backend& backend, Opened opened)
 
 Model::~Model() {
     const Call call(host(), Call::Abort::Dies, loss());
-    opened_.contexts.reset(); // before the pools that they may point to
+    opened_.contexts.reset(); // contexts may point to pools that model_closed() frees
     backend_.pools.model_closed();
 }
 

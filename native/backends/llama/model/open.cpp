@@ -61,7 +61,7 @@ struct Load {
     Purpose purpose = Purpose::Run;
 };
 
-// `begin` and `end`: range of the open's progress that this load covers.
+// Loads the weights of a model. `begin` and `end`: progress to report at the start and the end.
 Weights load(Call& call, const Load& how, Progress& progress, float begin, float end) {
     struct Part {
         Progress& progress;
@@ -70,7 +70,7 @@ Weights load(Call& call, const Load& how, Progress& progress, float begin, float
     } part = {progress, begin, end};
     auto devices = devices_of(how.backend, how.options);
     auto wanted = llama_model_default_params();
-    wanted.devices = devices.data(); // null: all devices
+    wanted.devices = devices.data(); // a null pointer would select all devices
     wanted.split_mode = LLAMA_SPLIT_MODE_NONE;
     wanted.main_gpu = how.options.device == nullptr ? -1 : 0;
     wanted.n_gpu_layers =
@@ -98,7 +98,7 @@ void open_projector(
     if (opened.options.projector.empty()) {
         return;
     }
-    call.expect_below(SOTTO_LOG_ERROR); // it warns about known weaknesses of models
+    call.expect_below(SOTTO_LOG_ERROR); // mtmd warns about known weaknesses of models
     const auto memory = measure_projector(source, opened.options, opened.weights.get());
     const bool apart = opened.options.device != nullptr; // the projector computes on the CPU
     (apart ? opened.lasting.host : opened.lasting.weights) += memory.weights;
@@ -280,7 +280,7 @@ sotto_model_info info_of(const Opened& opened) {
     info.streams = opened.contexts->slots();
     info.context = options.context;
     info.step_tokens = options.batch;
-    constexpr std::uint32_t kMinFlash = 64; // tokens; slower below, see choose_attention()
+    constexpr std::uint32_t kMinFlash = 64; // tokens; fewer are slower, see choose_attention()
     info.min_step_tokens = flash && !on_device ? std::min(kMinFlash, options.batch) : 0;
     info.weights = memory.weights;
     info.kv = memory.kv;

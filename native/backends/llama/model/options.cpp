@@ -138,7 +138,8 @@ void check(const Options& options) {
     }
 }
 
-// Shrinks options that `asked` leaves open if `source` requests less memory, and sets `shrinkable`.
+// Shrinks options that the host left open if `source` requests less memory. Sets `shrinkable`. `asked`: the
+// options that the host set.
 void save_memory(Options& options, const Json& asked, const sotto_model_source& source) {
     const auto limit = [](std::uint32_t& value, std::uint32_t most, std::uint32_t least) {
         value = most == 0 ? value : std::min(value, std::max(most, least));

@@ -36,7 +36,7 @@ struct Options {
     bool mmap = true;
     // "auto" (the fastest decode that fits into memory), "on" or "off".
     enum class FlashAttention { Auto, On, Off } flash_attention = FlashAttention::Auto;
-    // Type of keys and values: "f16", or "q8_0", which takes about half and needs flash attention.
+    // Type of keys and values: "f16", or "q8_0", which takes about half the memory and needs flash attention.
     enum class KvType { F16, Q8_0 } kv_type = KvType::F16;
     // Chooses q8_0 if the model supports it, because memory is short. Not a host option.
     bool small_kv = false;
@@ -45,8 +45,9 @@ struct Options {
     // Maximum number of tokens per image, for models that read images of any size. 0: the model's
     // default, which may exceed `context`.
     std::uint32_t image_tokens = 0;
-    // "off", or "lookup": speculative decoding. Draft tokens are those that followed the same
-    // tokens earlier; one batch checks several. Requires a KV cache that can be cut at any token.
+    // "off", or "lookup": speculative decoding. Draft tokens are the tokens that followed an earlier
+    // occurrence of the last tokens; one batch checks several draft tokens. Requires a KV cache that can be
+    // cut at any token.
     enum class Speculative { Off, Lookup } speculative = Speculative::Off;
     // Path of a draft model with the same vocabulary; empty: none.
     std::string draft;
@@ -61,8 +62,8 @@ inline bool speculates(const Options& options) noexcept {
     return options.speculative != Options::Speculative::Off || !options.draft.empty();
 }
 
-// Reads the options of `source`. Shrinks options that they leave open if `source` requests less
-// memory. Throws Error(SOTTO_ERROR_ARGUMENT) with the option, its value and the allowed range.
+// Reads the options of `source`. Shrinks options that the host left open if `source` requests less memory.
+// Throws Error(SOTTO_ERROR_ARGUMENT) with the option, its value and the allowed range.
 Options read_options(const sotto_model_source& source, std::uint32_t trained_context);
 
 } // namespace sotto::llama

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-// Declared in llama.cpp's llama-model.h, which would include all of its internals.
+// Declared in llama.cpp's llama-model.h, which is not included because it exposes all internals of llama.cpp.
 const std::vector<std::pair<std::string, ggml_tensor*>>&
 llama_internal_get_tensor_map(const llama_model* model);
 
