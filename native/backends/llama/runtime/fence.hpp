@@ -28,7 +28,7 @@ inline Error invalid_argument(std::string_view name, std::string_view value, std
     return Error(SOTTO_ERROR_ARGUMENT, invalid(name, value, expected));
 }
 
-// A text of limited size without a destructor, so that it can be thread_local.
+// A text of limited size that allocates nothing and has no destructor.
 struct FixedText {
     char bytes[320];
     std::size_t size;

@@ -1,4 +1,5 @@
-// fork() while this module is in use: a child has none of the threads that may hold its locks.
+// Keeps the module usable after fork(): resets locks in the child, which has none of the threads that may
+// hold them.
 #pragma once
 
 #include <mutex>
@@ -9,7 +10,7 @@ namespace sotto::llama {
 void survive_forks();
 
 // Locks a mutex before fork(), so that the child finds its data consistent. Returns false if another thread
-// held it for a second.
+// held the mutex for a second.
 bool lock_for_fork(std::mutex& mutex) noexcept;
 
 // Returns true if this process was forked from one that had used the module.

@@ -1,3 +1,4 @@
+// Keeps the module usable after fork(), on Linux.
 #include "runtime/forked.hpp"
 
 #include "runtime/guard.hpp"
@@ -18,7 +19,8 @@ bool forked = false;
 
 thread_local bool holds = false;
 
-// fork() copies memory while other threads write to it, so none may be initialising these tables.
+// Waits up to 1 s until no thread initialises ggml's tables: fork() would copy a table that is only partly
+// written.
 void before_fork() {
     holds = lock_for_fork(ggml_critical_section_mutex);
 }
@@ -29,7 +31,7 @@ void after_in_parent() {
     }
 }
 
-// The child has a single thread.
+// Resets the locks. Needs no lock itself, because the child has a single thread.
 void after_in_child() {
     forked = true;
     new (&ggml_critical_section_mutex) std::mutex;
@@ -41,14 +43,14 @@ void after_in_child() {
 
 void survive_forks() {
     if (pthread_atfork(before_fork, after_in_parent, after_in_child) != 0) {
-        throw std::bad_alloc(); // lack of memory is its only error
+        throw std::bad_alloc(); // pthread_atfork() fails only for lack of memory
     }
 }
 
 bool lock_for_fork(std::mutex& mutex) noexcept {
     timespec until{};
     clock_gettime(CLOCK_REALTIME, &until); // pthread_mutex_timedlock() takes this clock
-    ++until.tv_sec;                        // the owner may be a thread that gets no CPU time
+    ++until.tv_sec;                        // limited, as the owner may be a thread that gets no CPU time
     return pthread_mutex_timedlock(mutex.native_handle(), &until) == 0;
 }
 

@@ -1,3 +1,4 @@
+// Windows has no fork(): these functions do nothing.
 #include "runtime/forked.hpp"
 
 namespace sotto::llama {

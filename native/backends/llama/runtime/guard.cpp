@@ -93,7 +93,7 @@ void on_abort(const char* message) {
         return;
     }
     current_call->log(SOTTO_LOG_ERROR, message);
-    // A CUDA error becomes an exception on the calling thread, if no graph is being computed.
+    // A CUDA error on the thread of a call always becomes an exception, also while the call computes a graph.
     if (std::string_view(message).find("CUDA error") != std::string_view::npos) {
         current_call->fail_on_card(message);
     }
@@ -137,7 +137,7 @@ Call::Call(const sotto_backend_host& host, Abort abort, Loss loss)
 }
 
 Call::~Call() {
-    if (computes()) { // a nested call is not in the list
+    if (computes()) { // removes nothing for a nested call, which is not in the list
         computing.leave(*this);
     }
     current_call = outer_;
@@ -234,8 +234,8 @@ void Call::say(sotto_log_level level, std::string_view line) const noexcept {
 
 } // namespace sotto::llama
 
-// llama.cpp calls this instead of ggml_backend_sched_graph_compute_async(). Before and after it, while
-// llama.cpp prepares a batch, no worker thread waits for this thread, so a failed assertion may unwind.
+// llama.cpp calls this instead of ggml_backend_sched_graph_compute_async(). While llama.cpp prepares a batch,
+// outside of this function, no worker thread waits for this thread, so a failed assertion may unwind.
 extern "C" ggml_status sotto_compute_graph(ggml_backend_sched_t schedule, ggml_cgraph* graph) {
     using namespace sotto::llama;
     auto* around = Call::current();
@@ -245,6 +245,6 @@ extern "C" ggml_status sotto_compute_graph(ggml_backend_sched_t schedule, ggml_c
     Call call(around->host(), Call::Abort::Dies);
     call.expect_below(around->expected_below());
     const auto status = ggml_backend_sched_graph_compute_async(schedule, graph);
-    around->expect_below(call.expected_below()); // errors of a step that the gate aborted
+    around->expect_below(call.expected_below()); // keeps the level that the gate set if it aborted a step
     return status;
 }

@@ -9,8 +9,8 @@ namespace sotto::llama {
 // Installs callbacks in llama.cpp and ggml, once per process.
 void take_over_llama_cpp();
 
-// Lives for one call into this module: determines the host that receives log lines, keeps the last error, and
-// decides whether a failed check inside ggml may unwind.
+// Lives for one call into this module: determines the host that receives log lines, keeps the first error
+// that llama.cpp logs, and decides whether a failed check inside ggml may unwind.
 class Call {
 public:
     enum class Abort {
@@ -27,15 +27,17 @@ public:
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    // Returns the last error that llama.cpp logged on this thread, or `otherwise`.
+    // Returns the first error that llama.cpp logged while this call was the innermost one, or `otherwise`.
+    // Later errors are consequences of the first.
     std::string last_error(std::string_view otherwise) const;
     // Throws last_error() with the first status that applies: SOTTO_ERROR_DEVICE if the device was lost; the
     // status that fail_on_card() threw, if llama.cpp swallowed the exception; SOTTO_ERROR_MEMORY if an
     // allocation failed; otherwise SOTTO_ERROR_MODEL.
     [[noreturn]] void refuse(std::string_view otherwise) const;
-    // Throws the error for a failure on which ggml's CUDA code would terminate the process.
+    // Throws Error for a failure on which ggml's CUDA code would terminate the process.
     [[noreturn]] void fail_on_card(std::string_view otherwise);
-    // From now on, logs lines below `level` as debug details, because they are expected. 0: errors too.
+    // From now on, logs lines that are less severe than `level` with SOTTO_LOG_TRACE, because they are
+    // expected. 0: errors are expected too.
     void expect_below(sotto_log_level level) noexcept { expected_below_ = level; }
     sotto_log_level expected_below() const noexcept { return expected_below_; }
 
@@ -65,8 +67,8 @@ private:
     Abort abort_;
     sotto_log_level expected_below_ = SOTTO_LOG_TRACE;
     std::string last_error_;
-    std::string card_error_;         // last error of CUDA
-    sotto_status thrown_ = SOTTO_OK; // by fail_on_card()
+    std::string card_error_;         // last CUDA error that was logged
+    sotto_status thrown_ = SOTTO_OK; // status that fail_on_card() threw
     Call* outer_;
     Call* next_ = nullptr; // next in the list of calls that compute; see guard.cpp
     Loss loss_;

@@ -1,3 +1,4 @@
+// Parses JSON in time linear in its length.
 #include "runtime/json_parse.hpp"
 
 #include "runtime/guard.hpp"
@@ -9,7 +10,7 @@
 namespace sotto::llama {
 
 Json parse_json(std::string_view text) {
-    constexpr unsigned kEvery = 4096; // values
+    constexpr unsigned kEvery = 4096; // values between checks for cancellation
     unsigned values = 0;
     try {
         return read_json<nlohmann::ordered_json>(text, [&](std::size_t) {

@@ -1,3 +1,4 @@
+// JSON helpers of this module, for requests, options and descriptions.
 #include "runtime/json_parts.hpp"
 
 namespace sotto::llama {

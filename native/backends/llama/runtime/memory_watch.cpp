@@ -15,8 +15,8 @@ void on_failed_allocation() {
 
 } // namespace
 
-// The module links its C++ library statically and so has a new-handler of its own. If the library is shared
-// with the host, the host's handler stays.
+// If the module links its C++ library statically, it has a new-handler of its own. If the module shares the
+// library with the host, the handler that the host has set stays.
 void note_failed_allocations() noexcept {
     if (std::get_new_handler() == nullptr) {
         std::set_new_handler(on_failed_allocation);

@@ -4,7 +4,7 @@
 
 namespace sotto::llama {
 
-// Installs the new-handler that counts failures. Called once per process.
+// Installs a new-handler that counts failed allocations. Called once per process.
 void note_failed_allocations() noexcept;
 
 class MemoryWatch {
@@ -29,7 +29,7 @@ public:
     }
 
 private:
-    unsigned before_;
+    unsigned before_; // failed allocations of this thread until the object was created
 };
 
 } // namespace sotto::llama

@@ -15,7 +15,7 @@ bool continues(std::string_view text, std::size_t from, std::size_t count) {
     return true;
 }
 
-// Returns the length in bytes of the UTF-8 character at `at`, or 0 if it is ill-formed.
+// Returns the length in bytes of the UTF-8 character at `at`, or 0 if the bytes there are ill-formed.
 std::size_t character(std::string_view text, std::size_t at) {
     const auto first = static_cast<unsigned char>(text[at]);
     const auto second = at + 1 < text.size() ? static_cast<unsigned char>(text[at + 1]) : 0u;

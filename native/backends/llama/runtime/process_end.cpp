@@ -1,3 +1,4 @@
+// Delays process exit until the calls that use ggml's static variables have ended.
 #include "runtime/process_end.hpp"
 
 #include <atomic>
@@ -14,7 +15,7 @@ std::atomic<int> inside{0};
 std::atomic<bool> ends{false};
 
 void on_exit() {
-    // the thread that ends the process may itself be counted in `inside`
+    // the wait is limited, because the thread that ends the process may be counted in `inside`
     constexpr auto max = std::chrono::seconds(2);
     constexpr auto look = std::chrono::milliseconds(1);
     ends = true;

@@ -1,5 +1,5 @@
-// Process exit while engines still run: ggml's static variables are destroyed then, so exit waits for threads
-// that use them, and no thread may start using them.
+// Handles process exit while engines still run. Exit destroys ggml's static variables, so an exit handler
+// waits for calls that use these variables, and refuses new calls.
 #pragma once
 
 namespace sotto::llama {
@@ -22,8 +22,8 @@ private:
 // Returns true if the process is exiting, so that running work should be aborted.
 bool process_ends() noexcept;
 
-// Registers an exit handler that runs before the destruction of static variables created until now, and
-// refuses new calls.
+// Registers the exit handler. The handler runs before static variables that exist now are destroyed; it
+// refuses new calls and waits up to 2 s for running ones.
 void end_with_process();
 
 // Resets the number of running calls to 0. Call it in a child process after fork(), where the threads of

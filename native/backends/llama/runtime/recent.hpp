@@ -12,14 +12,14 @@
 
 namespace sotto::llama {
 
-// Least-recently-used cache, limited by bytes. Any thread. `T::bytes()` returns a value's size.
+// Least-recently-used cache, limited to `most` bytes. Any thread. `T::bytes()` returns a value's size.
 template <typename T>
 class Recent {
 public:
     explicit Recent(std::size_t most) : most_(most) {}
 
     // Returns the cached value for `key`, or calls make() and caches its result. Caches nothing if make()
-    // throws. Does not block other threads meanwhile: two threads may create the same value.
+    // throws. Holds no lock while make() runs: two threads may create the same value.
     template <typename Make>
     std::shared_ptr<const T> get(const std::string& key, Make&& make) {
         if (auto found = find(key)) {
