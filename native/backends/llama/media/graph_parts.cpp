@@ -1,7 +1,8 @@
 // Replacements for ggml's graph-building functions in mtmd, which check that tensors are present.
 //
 // mtmd looks up most tensors of a projector as optional, because projectors differ, and then uses many of
-// them without checking. Here a missing tensor is an error of the file; in ggml it terminates the process.
+// them without checking. For a missing tensor, these replacements throw Error, where ggml's functions would
+// terminate the process.
 #include "runtime/fence.hpp"
 
 #include <ggml.h>
@@ -33,8 +34,8 @@ ggml_tensor* present(ggml_tensor* tensor, const char* what, const ggml_tensor* b
     );
 }
 
-// Types that ggml's CPU code can add, subtract, multiply and divide: operands of one type, or f32 on the
-// right.
+// Throws Error unless ggml's CPU code can add, subtract, multiply and divide `a` and `b`: both must have the
+// same floating-point type, or `b` must be f32.
 void check_binary(const ggml_tensor* a, const ggml_tensor* b, const char* what) {
     const auto real = [](ggml_type type) {
         return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
@@ -60,7 +61,7 @@ void check_any(const ggml_tensor*, const ggml_tensor*, const char*) {}
 
 } // namespace
 
-// Mtmd.cmake lists the same names.
+// Mtmd.cmake lists the same functions: it makes mtmd call sotto_add() instead of ggml_add(), and so on.
 #define SOTTO_ONE(name, what, parameters, arguments)                                                         \
     extern "C" ggml_tensor* sotto_##name parameters {                                                        \
         a = present(a, what, nullptr);                                                                       \

@@ -1,4 +1,4 @@
-// Images and sounds in requests.
+// Extracts images and sounds from requests, and describes the prompt tokens that stand for them.
 #include "media/media.hpp"
 
 #include "media/media_file.hpp"
@@ -17,7 +17,8 @@ bool is_medium(const Json& part) {
     return part.at("type") != "text";
 }
 
-// Creates placeholder tokens from the hash of a stretch's bytes, 30 bits each.
+// Appends the placeholder tokens of a stretch to `tokens`. Each token has 30 bits derived from `hash`, the
+// hash of the image or sound file.
 void name_tokens(
     const std::string& hash, std::size_t piece, Stretch& stretch, std::vector<llama_token>& tokens
 ) {

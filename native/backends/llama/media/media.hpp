@@ -1,4 +1,4 @@
-// Images and sounds in requests.
+// Extracts images and sounds from requests, and describes the prompt tokens that stand for them.
 #pragma once
 
 #include "runtime/fence.hpp"
@@ -23,9 +23,9 @@ using Chunk = std::shared_ptr<const mtmd_input_chunk>;
 // derived from its bytes, so that prefix caching works: equal tokens mean equal content.
 struct Stretch {
     Chunk chunk;                   // input of the encoder
-    std::size_t begin = 0;         // offset in the prompt
-    std::size_t tokens = 0;        // cells that it takes in the KV cache
-    llama_pos positions = 0;       // fewer than tokens if the model counts an image's rows and columns
+    std::size_t begin = 0;         // index of its first token in the prompt
+    std::size_t tokens = 0;        // number of its placeholder tokens and KV cells
+    llama_pos positions = 0;       // at most `tokens`; fewer if the model numbers rows and columns
     bool whole = false;            // its prefill cannot be split
     bool together = false;         // must be prefilled in one batch
     std::vector<float> embeddings; // output of the encoder, kept during prefill
@@ -33,7 +33,7 @@ struct Stretch {
     std::size_t end() const noexcept { return begin + tokens; }
 };
 
-// The prompt of one image or sound: the model's own tokens around it, and stretches.
+// The tokens of one image or sound: its placeholder tokens, and the model's own tokens around them.
 struct Medium {
     std::vector<llama_token> tokens;
     std::vector<Stretch> stretches; // `begin` is relative to the medium's first token
@@ -43,7 +43,7 @@ struct Medium {
 bool has_media(const nlohmann::ordered_json& body);
 
 // Extracts images and sounds from the messages. Replaces each by {"type": "media_marker", "medium": N}, a
-// type that requests cannot contain. Throws Error that names a part that cannot be decoded.
+// type that requests cannot contain. Throws Error with the JSON path of a part that cannot be decoded.
 std::vector<Medium> take_media(nlohmann::ordered_json& body, const Projector& projector);
 
 } // namespace sotto::llama

@@ -16,7 +16,7 @@ namespace {
 constexpr int kMaxPixels = 1 << 25;
 constexpr int kMaxSide = 1 << 14; // models that keep the aspect ratio enlarge the short side
 constexpr std::size_t kMaxSeconds = 600;
-constexpr std::size_t kShortest = 100; // 1/100 s
+constexpr std::size_t kShortest = 100; // min duration of a sound: 1/100 s
 
 // `content`: describes the data, such as " of 0 x 0 pixels".
 [[noreturn]] void
@@ -24,7 +24,7 @@ refuse_file(const std::string& path, const std::string& expected, const std::str
     throw Error(SOTTO_ERROR_ARGUMENT, "invalid " + path + content + ": expected " + expected);
 }
 
-// Shortens text from a request for a message.
+// Shortens text from a request for an error message.
 std::string beginning(std::string_view text) {
     constexpr std::size_t kShown = 24;
     return text.size() <= kShown ? std::string(text) : std::string(text.substr(0, kShown)) + "...";

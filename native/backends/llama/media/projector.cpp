@@ -55,8 +55,8 @@ extern "C" ggml_status sotto_compute_encoder(ggml_backend_sched_t schedule, ggml
 namespace sotto::llama {
 namespace {
 
-// Redirects mtmd's log to llama.cpp's callback instead of the console. Once: engines may open projectors
-// concurrently.
+// Redirects mtmd's log from the console to llama.cpp's callback. Runs once, because engines may open
+// projectors concurrently.
 void take_over_log() {
     static std::once_flag once;
     std::call_once(once, [] {
@@ -72,7 +72,7 @@ mtmd_context_params wanted_params(const Options& options) {
     auto wanted = mtmd_context_params_default();
     wanted.use_gpu = false;
     wanted.print_timings = false;
-    wanted.n_threads = 1; // each step sets its own number
+    wanted.n_threads = 1; // each step sets its own number of threads
     wanted.image_max_tokens = options.image_tokens == 0 ? -1 : static_cast<int>(options.image_tokens);
     return wanted;
 }
@@ -82,8 +82,8 @@ struct FreeEncoder {
 };
 using Encoder = std::unique_ptr<clip_ctx, FreeEncoder>;
 
-// Estimates the memory of a file's encoders by creating them without weights. mtmd itself checks only
-// afterwards whether they fit the model, and then leaks them.
+// Estimates the memory of a file's encoders by creating them without weights. mtmd itself checks whether
+// encoders fit the model only after it has created them, and leaks encoders that do not fit.
 std::uint64_t bytes_of(const Options& options, const llama_model* model) {
     const auto wanted = wanted_params(options);
     clip_context_params params = {};
@@ -232,7 +232,7 @@ Piece Projector::piece_of(const mtmd_input_chunk* chunk) const {
 }
 
 bool Projector::encode(Stretch& stretch, const EncoderStep& step) const {
-    Call call(Call::current()->host(), Call::Abort::Throws); // until the graph is computed
+    Call call(Call::current()->host(), Call::Abort::Throws); // sotto_compute_encoder() changes this to Dies
     Gate gate{step, call, false};
     auto guarded_step = step;
     guarded_step.context = &gate;
@@ -254,7 +254,7 @@ bool Projector::encode(Stretch& stretch, const EncoderStep& step) const {
 std::vector<llama_pos> Projector::positions(
     const Stretch& stretch, llama_pos position, std::size_t offset, std::size_t count
 ) const {
-    constexpr std::size_t kAxes = 4; // for a model that counts rows and columns
+    constexpr std::size_t kAxes = 4; // positions per token if the model counts rows and columns
     const auto* image = mtmd_input_chunk_get_tokens_image(stretch.chunk.get());
     const std::size_t axes = mtmd_decode_use_mrope(context_.get()) ? kAxes : 1;
     std::vector<llama_pos> positions(count * axes);

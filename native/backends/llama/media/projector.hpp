@@ -1,5 +1,5 @@
-// A multimodal projector: encodes images and sounds into embeddings, by llama.cpp's mtmd and one of its
-// files.
+// A multimodal projector: encodes images and sounds into embeddings, with llama.cpp's mtmd and a projector
+// file (mmproj).
 #pragma once
 
 #include "media/media.hpp"
@@ -20,7 +20,7 @@ struct FreeProjector {
 // A part of a tokenized medium: the model's own tokens, or a stretch.
 struct Piece {
     std::vector<llama_token> tokens;
-    Stretch stretch; // without a chunk: no stretch
+    Stretch stretch; // no stretch if `stretch.chunk` is null
 };
 using Pieces = std::vector<Piece>;
 
@@ -44,7 +44,8 @@ measure_projector(const sotto_model_source& source, const Options& options, cons
 
 class Projector {
 public:
-    // Opens a file that was measured before. `progress` can abort loading.
+    // Opens the file of the option "projector", which measure_projector() has checked. `progress` can abort
+    // loading.
     Projector(
         const Options& options, const llama_model* model, mtmd_progress_callback progress, void* context
     );
@@ -55,8 +56,8 @@ public:
     bool hears() const noexcept { return mtmd_support_audio(context_.get()); }
     std::uint32_t sample_rate() const noexcept;
 
-    // Both throw Error(SOTTO_ERROR_ARGUMENT) that begins with `path`. Any thread, even while another thread
-    // encodes.
+    // Tokenize an image or a sound. Throw Error(SOTTO_ERROR_ARGUMENT) with a message that names `path`. Any
+    // thread, even while another thread encodes.
     Pieces cut(const Picture& picture, const std::string& path) const;
     Pieces cut(const std::vector<float>& sound, const std::string& path) const;
 
