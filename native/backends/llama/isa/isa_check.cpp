@@ -38,14 +38,14 @@ std::uint64_t enabled_by_os() {
         return 0;
     }
     std::uint32_t low = 0, high = 0;
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0)); // the intrinsic needs a compiler flag
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0)); // the intrinsic would need a compiler flag
     return (static_cast<std::uint64_t>(high) << 32) | low;
 }
 
 bool has(const Feature& feature) {
     std::array<unsigned, 4> registers{};
     auto& [a, b, c, d] = registers;
-    if (feature.subleaf > 0) { // eax holds the number of the last subleaf
+    if (feature.subleaf > 0) { // subleaf 0 returns the number of the last subleaf in eax
         if (!__get_cpuid_count(feature.leaf, 0, &a, &b, &c, &d) || a < feature.subleaf) {
             return false;
         }

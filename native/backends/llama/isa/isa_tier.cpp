@@ -1,5 +1,5 @@
-// Records the instruction sets that the compiler was allowed to use. Must contain no code, which this CPU
-// might not support.
+// Records the instruction sets that the compiler was allowed to use. This file is compiled for these
+// instruction sets and must contain no code, which this CPU might be unable to run.
 #include "isa/isa_tier.hpp"
 
 #define SOTTO_TEXT_OF(macro) #macro

@@ -6,13 +6,13 @@ namespace sotto::llama {
 
 struct IsaTier {
     const char* name;
-    unsigned long long features; // bit i: line i of isa_features.inc
+    unsigned long long features; // bit i: the tier needs entry i of isa_features.inc
 };
 extern const IsaTier kIsaTier;
 
-// Returns an instruction set that the tier needs and this CPU lacks, or nullptr.
+// Returns the name of an instruction set that the tier needs and this CPU lacks; nullptr if this CPU has all.
 const char* missing_isa_feature();
-// Returns the name of feature `i` if the tier was compiled with it, an empty string if not, nullptr past the
+// Returns the name of feature `i` if the tier needs the feature, an empty string if not, and nullptr past the
 // last feature.
 const char* isa_feature(unsigned i);
 
