@@ -1,4 +1,4 @@
-// The module's one exported symbol, and the backend functions behind it.
+// Defines sotto_module_v1(), the module's only exported symbol, and the backend functions that it returns.
 #include "isa/isa_tier.hpp"
 #include "llama_cpp/opening.hpp"
 #include "model/model.hpp"
@@ -15,11 +15,11 @@
 namespace sotto::llama {
 namespace {
 
-// Returns the calling thread's failure reason for calls that have no model. The texts are not
-// thread-local, because static TLS, which all modules and drivers of a process share, has room for
-// 1 or 2 KiB only (see guard.cpp).
+// Returns the calling thread's buffer for the failure reason of calls without a model. The buffers are not
+// thread-local, because static TLS, which all modules and drivers of a process share, has room for 1 or 2 KiB
+// only (see guard.cpp).
 FixedText& thread_why() {
-    constexpr unsigned kThreads = 256; // max threads that fail at once; engines have fewer
+    constexpr unsigned kThreads = 256; // max threads whose reasons are valid at once; engines have fewer
     static constinit FixedText texts[kThreads] = {};
     static constinit std::atomic<unsigned> threads = 0;
     thread_local unsigned mine = 0; // index + 1; 0: not chosen yet
@@ -44,9 +44,9 @@ void check_size(const T& theirs) {
     }
 }
 
-// Runs `body` like guarded(), or fails if the process is exiting. Registers the exit handler after
-// the first call of each kind, so that ggml's static variables that the call created are destroyed
-// only after all calls have ended.
+// Runs `body` and converts exceptions to statuses, or fails if the process is exiting. Registers the exit
+// handler after the first call of each kind, so that ggml's static variables that the call created are
+// destroyed only after all calls have ended.
 template <typename Kept, typename Body>
 sotto_status living(Kept& kept, sotto_str* why, Body&& body) noexcept {
     const Inside inside;
@@ -59,8 +59,8 @@ sotto_status living(Kept& kept, sotto_str* why, Body&& body) noexcept {
     return status;
 }
 
-// Like living(), for a call to a model. Checks that the model's
-// device was not lost and that its file was not truncated.
+// Runs `body`, a call to a model, as living() does. Also checks that the model's device was not lost and that
+// its file was not truncated.
 template <typename Body>
 sotto_status on_model(void* model, Call::Abort abort, sotto_str* why, Body&& body) noexcept {
     auto& on = *static_cast<Model*>(model);
@@ -99,14 +99,14 @@ on_measure(void* self, const sotto_model_source* source, sotto_model_info* info,
         check_size(*info);
         auto& backend = backend_of(self);
         auto told = info_of(open_model(backend, *source, Purpose::Measure));
-        told.description = {nullptr, 0}; // it would have to outlive this call
+        told.description = {nullptr, 0}; // the text does not outlive this call
         write(info, told);
         return SOTTO_OK;
     });
 }
 
-// Frees `object`. If the process is exiting, keeps it until the end, because its destructor may
-// need static variables that are already destroyed.
+// Frees `object`. If the process is exiting, leaks `object`, because its destructor may need static variables
+// that are already destroyed.
 template <typename T>
 void free_unless_it_ends(T* object) {
     const Inside inside;
@@ -137,7 +137,7 @@ void reading(Body&& body) {
     }
 }
 
-// Runs on a thread of its own, concurrently with the functions below.
+// Runs on another thread than the model's other functions, and concurrently with them.
 sotto_status SOTTO_CALL on_prepare(
     void*,
     void* model,
@@ -167,8 +167,8 @@ void SOTTO_CALL on_prepared_close(void*, void*, void* prepared) {
     delete static_cast<Prepared*>(prepared);
 }
 
-// Takes the prepared request; null if there was no preparation.
-// An engine built with an earlier header lacks the field.
+// Takes over the request that on_prepare() prepared. Returns null if there is none, or if the engine was
+// built with an earlier header, whose struct ends before `prepared`.
 std::unique_ptr<Prepared> prepared_of(const sotto_stream_desc& desc) {
     constexpr auto kEnd = offsetof(sotto_stream_desc, prepared) + sizeof desc.prepared;
     return std::unique_ptr<Prepared>(
@@ -228,7 +228,7 @@ sotto_status SOTTO_CALL on_unpark(void*, void* model, void* stream, uint32_t* re
     });
 }
 
-// Reports the model's memory, also if it could not be resized.
+// Resizes a model. `info` receives the model's memory, also if resizing fails.
 sotto_status SOTTO_CALL
 on_resize(void*, void* model, uint32_t slots, sotto_model_info* info, sotto_str* why) {
     return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
@@ -280,7 +280,7 @@ sotto_status SOTTO_CALL on_adapter_open(
 
 void SOTTO_CALL on_adapter_close(void*, void* model, void* adapter) {
     const Inside inside;
-    if (inside) { // else the process exits, which frees the adapter
+    if (inside) { // otherwise the process is exiting, which frees the adapter
         static_cast<Model*>(model)->close_adapter(static_cast<Adapter*>(adapter));
     }
 }
@@ -290,7 +290,7 @@ sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sott
         on.steps().run(*step);
         return SOTTO_OK;
     });
-    if (status == SOTTO_ERROR_CANCELLED && process_ends()) { // not cancelled by the engine
+    if (status == SOTTO_ERROR_CANCELLED && process_ends()) { // cancelled by the exit, not by the engine
         return fail(SOTTO_ERROR_STATE, kExiting, static_cast<Model*>(model)->why, why);
     }
     return status;
@@ -324,7 +324,7 @@ std::string describe(const std::vector<Device>& devices) {
     return text_of(description);
 }
 
-// ggml identifies its devices by index and finds them once, so this also finds them once.
+// Returns the devices. Finds them only once, as ggml does, because ggml identifies devices by their index.
 const std::vector<Device>& devices() {
     static const auto& found = *new std::vector<Device>(find_devices());
     return found;
@@ -342,7 +342,7 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
         );
     }
     const auto& found = devices();
-    keep_current(take_over_llama_cpp); // finds ggml's devices, and changes the current one
+    keep_current(take_over_llama_cpp); // finding ggml's devices changes the thread's current one
     static const bool told = (end_with_process(), true);
     (void)told;
     auto made = std::make_unique<Backend>(host, found);
@@ -384,7 +384,7 @@ sotto_module_v1(const sotto_backend_host* host, sotto_backend* backend, sotto_st
     using namespace sotto::llama;
     end_opening();
     return guarded(thread_why(), why, [&] {
-        if (const char* missing = missing_isa_feature()) { // before any code that may use it
+        if (const char* missing = missing_isa_feature()) { // checked before any code that may use it
             const auto tier = std::string(kIsaTier.name);
             throw Error(
                 SOTTO_ERROR_UNSUPPORTED,
