@@ -9,7 +9,7 @@ namespace {
 Json call_delta(std::size_t index, const common_chat_tool_call* whole, const std::string& arguments) {
     Json call = {{"index", index}};
     Json function = Json::object();
-    if (whole != nullptr) { // the first delta of the call
+    if (whole != nullptr) { // only in the first delta of a call
         call["id"] = whole->id;
         call["type"] = "function";
         function["name"] = whole->name;
@@ -28,7 +28,7 @@ AnswerParser::AnswerParser(const common_chat_params& params, const How& how) : h
     if (!params.parser.empty()) {
         how_.parser.load(params.parser);
     }
-    if (how.continuation) { // the part that the request prefilled is not returned
+    if (how.continuation) { // deltas() does not return text that the request prefilled
         told_ = common_chat_parse("", true, how_);
     }
 }
@@ -44,8 +44,8 @@ std::string AnswerParser::fresh_id() {
     return id;
 }
 
-// Appends what has changed from the previous parse, as deltas. Holds back a tool's name until its arguments
-// begin, because it may still grow.
+// Appends `diff`, the change from the previous parse to `message`, as deltas. Holds back a tool's name until
+// its arguments begin, because the name may still grow.
 void AnswerParser::add(Json& json, const common_chat_msg& message, const common_chat_msg_diff& diff) {
     if (!diff.reasoning_content_delta.empty()) {
         json.push_back({{"reasoning_content", diff.reasoning_content_delta}});
@@ -64,7 +64,8 @@ void AnswerParser::add(Json& json, const common_chat_msg& message, const common_
     json.push_back(call_delta(index, whole, diff.tool_call_delta.arguments));
 }
 
-// Appends the names of calls before `end` that were not named yet; they have no arguments.
+// Appends a delta for each tool call before `end` whose name was not returned yet. These calls have no
+// arguments.
 void AnswerParser::name_calls(Json& json, const common_chat_msg& message, std::size_t end) {
     for (; named_ < end; ++named_) {
         json.push_back(call_delta(named_, &message.tool_calls[named_], ""));
@@ -77,7 +78,7 @@ bool AnswerParser::may_be(const std::string& text) const {
     return how_.parser.empty() || !how_.parser.parse(context).fail();
 }
 
-// Appends the deltas of `text`. Returns false if it does not parse. `begun`: more text may follow.
+// Appends the deltas of `text`. Returns false if `text` does not parse. `begun`: more text may follow.
 bool AnswerParser::read(Json& json, const std::string& text, bool begun) {
     try {
         auto message = common_chat_parse(text, begun, how_);
@@ -98,7 +99,7 @@ bool AnswerParser::read(Json& json, const std::string& text, bool begun) {
 std::string AnswerParser::deltas(std::string_view text, bool last) {
     auto json = Json::array();
     const std::string whole(text);
-    if (!read(json, whole, !last) && last) { // some formats allow no whitespace after a call
+    if (!read(json, whole, !last) && last) { // retries without trailing blanks, which some formats forbid
         const bool formed = read(json, whole.substr(0, whole.find_last_not_of(" \n") + 1), false);
         const bool begun = !formed && read(json, whole, true) && may_be(whole);
         if (json.empty() && !spoke_ && !formed && !begun) { // raw text is better than no answer

@@ -21,9 +21,9 @@ public:
     };
     AnswerParser(const common_chat_params& params, const How& how);
 
-    // Returns what `text`, the whole output so far, adds since the last call: a JSON array of deltas. Text
-    // that does not parse adds nothing. With `last`, returns what can be parsed of an incomplete answer, or
-    // the text as content if nothing can.
+    // Returns the deltas from the previous call's text to `text`, the whole output so far, as a JSON array.
+    // Text that does not parse adds no deltas. With `last`, parses an incomplete answer as far as possible;
+    // if no call has returned a delta, and the answer is malformed, returns the text as content.
     std::string deltas(std::string_view text, bool last);
 
 private:
@@ -36,7 +36,7 @@ private:
     common_chat_parser_params how_;
     common_chat_msg told_;
     bool spoke_ = false;    // a delta was returned
-    std::size_t named_ = 0; // calls whose names were returned
+    std::size_t named_ = 0; // number of tool calls whose names were returned
     std::vector<std::string> ids_;
     std::mt19937 random_{std::random_device{}()};
 };

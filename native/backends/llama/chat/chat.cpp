@@ -35,8 +35,8 @@ void check_parts(const Json& messages) {
     }
 }
 
-// Keeps only the members of an object that llama.cpp reads. Others would only cost time: llama.cpp searches
-// objects linearly.
+// Returns a copy of `object` with only the members `keys`, which llama.cpp reads. Other members would cost
+// time, because llama.cpp searches objects linearly.
 Json only(const Json& object, std::initializer_list<const char*> keys) {
     auto kept = Json::object();
     for (const char* key : keys) {
@@ -68,8 +68,8 @@ Json only_read(const Json& messages) {
     return kept;
 }
 
-// Replaces each image and sound by a placeholder that is recognised in the rendered prompt. Returns their
-// number.
+// Replaces each image and sound of a message by a placeholder that Disguise::reveal() finds in the rendered
+// prompt. Returns the number of placeholders.
 int mark_media(Json& message, Disguise& disguise) {
     const auto content = message.find("content");
     int marked = 0;
@@ -117,7 +117,8 @@ void add_thinking(common_chat_templates_inputs& inputs, const Json& body) {
         format != nullptr && *format == "none" ? COMMON_REASONING_FORMAT_NONE : COMMON_REASONING_FORMAT_AUTO;
 }
 
-// A conversation in which user and assistant alternate.
+// Returns a conversation with the messages `said`, the first by the user, the next by the assistant, and so
+// on.
 common_chat_templates_inputs conversation(const std::vector<std::string>& said) {
     common_chat_templates_inputs inputs;
     for (const auto& text : said) {
@@ -128,7 +129,8 @@ common_chat_templates_inputs conversation(const std::vector<std::string>& said) 
     return inputs;
 }
 
-// Returns the text before and after `answer`, up to the next user message of conversation().
+// Returns the text between the user's message "Hello." and `answer`, and the text between `answer` and the
+// user's message "Why?". Returns empty texts if these messages are not in this order.
 std::pair<std::string, std::string> around(const std::string& answer, const std::string& rendered) {
     const auto requested = rendered.find("Hello.");
     const auto begin = rendered.find(answer);
@@ -160,14 +162,14 @@ Chat::Chat(
         }
     } catch (const TemplateError&) {
         throw;
-    } catch (const std::exception& error) { // the template refuses this conversation; it may accept others
+    } catch (const std::exception& error) { // the template refuses this conversation, but may accept others
         throw_if_out_of_memory(error);
         thinks_ = true;
     }
 }
 
-// Returns the markers around reasoning, which the template may look for in earlier answers. Text that the
-// template also writes around an answer without reasoning is no such marker, but the start or end of a turn.
+// Returns the markers around reasoning, which the template may look for in earlier answers. Omits text that
+// the template also writes around an answer without reasoning: such text starts or ends a turn.
 std::vector<std::string> Chat::marks_of_thoughts(const common_chat_params& params) const {
     auto inputs = conversation({"Hello.", "Come in.", "Why?"});
     inputs.add_generation_prompt = false;
@@ -185,7 +187,7 @@ std::vector<std::string> Chat::marks_of_thoughts(const common_chat_params& param
         return [&](const std::string& mark) { return !mark.empty() && text.find(mark) != std::string::npos; };
     };
     auto marks = params.thinking_end_tags;
-    // an empty, complete reasoning block
+    // true if the template writes an empty, complete reasoning block before the answer
     const bool thought = std::any_of(marks.begin(), marks.end(), has(before));
     if (thought || !has(before)(params.thinking_start_tag)) {
         marks.push_back(params.thinking_start_tag);

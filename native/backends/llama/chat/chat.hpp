@@ -20,7 +20,8 @@ struct ChatPrompt {
 
 class Chat {
 public:
-    // `source` is a Jinja template; empty: the model's own. Throws std::exception if it does not parse.
+    // `source` is a Jinja template; empty: the model's own. Throws std::exception if the template does not
+    // parse.
     Chat(
         const llama_model* model,
         const Tokenizer& tokenizer,
@@ -29,7 +30,7 @@ public:
     );
 
     // Renders a request's messages and the start of an answer. Throws Error(SOTTO_ERROR_ARGUMENT) if the
-    // template fails on them. Any thread.
+    // template fails on the messages. Any thread.
     ChatPrompt prompt(const Json& body) const;
 
     // Estimates the number of tokens that the template adds to each message.

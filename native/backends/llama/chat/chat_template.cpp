@@ -15,10 +15,10 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMaxKept = 4 << 20; // bytes
+constexpr std::size_t kMaxKept = 4 << 20; // bytes of cached formats
 
-// Returns true if llama.cpp has a handler for this very template instead of detecting its format by trial.
-// Such a handler also affects rendering, so its results cannot be cached.
+// Returns true if llama.cpp has a handler for this template instead of detecting its format by trial. Such a
+// handler also affects rendering, so its results cannot be cached.
 bool has_own_form(const std::string& source) {
     autoparser::generation_params inputs;
     inputs.messages = common_json::parse(R"([{"role": "user", "content": "Hello."}])");
@@ -43,8 +43,8 @@ common_chat_params mended(
     return how;
 }
 
-// Runs `body` within the current RenderLimits, or within new ones for `input` if there are none. Throws
-// TemplateError and std::bad_alloc even if llama.cpp swallowed the exception.
+// Runs `body` within the current RenderLimits, or within new RenderLimits for `input` if the thread has none.
+// Throws TemplateError and std::bad_alloc even if llama.cpp swallowed the exception.
 template <typename Body>
 void limited(const RenderInput& input, Body&& body) {
     std::optional<RenderLimits> own;
@@ -64,7 +64,7 @@ void limited(const RenderInput& input, Body&& body) {
     memory.check();
 }
 
-// Returns the model's chat templates, or `source` instead.
+// Returns `source`, or the model's chat templates if `source` is empty.
 std::vector<std::string> templates_of(const llama_model* model, const std::string& source) {
     if (!source.empty()) {
         return {source};
@@ -78,7 +78,8 @@ std::vector<std::string> templates_of(const llama_model* model, const std::strin
     return texts;
 }
 
-// Parses a model's chat templates, or `source`. Throws with the parser's reason if one has a syntax error.
+// Parses `source`, or the model's chat templates if `source` is empty. Throws with the parser's reason if a
+// template has a syntax error.
 common_chat_templates_ptr read(const llama_model* model, const std::string& source) {
     try {
         return common_chat_templates_init(model, source);
@@ -137,7 +138,8 @@ std::size_t depth_of(const std::string& json) {
     return deepest;
 }
 
-// Arguments of calls are JSON in a string, whose depth was not checked before.
+// Throws if the arguments of a tool call are nested too deeply: they are JSON inside a string, which the
+// check of the request's depth does not cover.
 void check_arguments(const common_chat_templates_inputs& inputs) {
     constexpr std::size_t kDeepest = 128; // the same limit as for requests
     for (const auto& message : inputs.messages) {
@@ -153,7 +155,7 @@ void check_arguments(const common_chat_templates_inputs& inputs) {
     }
 }
 
-// Limits variables, because each scope of a template copies all of them.
+// Throws if chat_template_kwargs has too many fields: each scope of a template copies all variables.
 void check_variables(const common_chat_templates_inputs& inputs) {
     constexpr std::size_t kMax = 256;
     const auto count = inputs.chat_template_kwargs.size();
@@ -187,8 +189,8 @@ private:
     std::string text_;
 };
 
-// Returns a key of everything that the answer's format depends on. Of the messages, that is only the answer's
-// prefix at the end of the prompt.
+// Returns a cache key from all inputs that determine the answer's format. The format does not depend on the
+// messages, but on `begun`, the answer's prefix at the end of the prompt.
 std::string
 key_of(const common_chat_templates_inputs& inputs, const std::string& begun, const SchemaRules& rules) {
     CacheKey key;

@@ -12,8 +12,8 @@ namespace sotto::llama {
 
 class ChatTemplate {
 public:
-    // `source` is a Jinja template; empty: the model's own. Throws std::exception if it does not parse,
-    // TemplateError if it exceeds RenderLimits.
+    // `source` is a Jinja template; empty: the model's own. Throws std::exception if the template does not
+    // parse, TemplateError if the template exceeds RenderLimits.
     ChatTemplate(const llama_model* model, const std::string& source);
 
     std::map<std::string, bool> capabilities() const;

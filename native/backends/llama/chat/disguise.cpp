@@ -1,4 +1,4 @@
-// Protects special-token spellings in user text while a chat template renders it.
+// Hides special-token spellings in user text from a chat template, and restores them after rendering.
 #include "chat/disguise.hpp"
 
 #include "runtime/json_parts.hpp"
@@ -8,7 +8,8 @@
 namespace sotto::llama {
 namespace {
 
-// A placeholder is this character followed by one that numbers the hidden text. Both take three bytes.
+// A placeholder is this character followed by a character that numbers the hidden text. Each takes three
+// bytes.
 constexpr std::string_view kMark = "\uE0F0";
 constexpr unsigned kFirst = 0xE100;
 constexpr unsigned kLast = 0xF8FF;

@@ -1,4 +1,4 @@
-// Protects special-token spellings in user text while a chat template renders it.
+// Hides special-token spellings in user text from a chat template, and restores them after rendering.
 #pragma once
 
 #include "token/tokenizer.hpp"
@@ -18,15 +18,18 @@ class Disguise {
 public:
     explicit Disguise(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-    // Leaves the spellings in `allowed` unchanged: templates search for them.
+    // Returns `text` with a placeholder for each special-token spelling. Leaves the spellings in `allowed`
+    // unchanged, because templates search for them.
     std::string hide(const std::string& text, const std::vector<std::string>& allowed);
-    // Replaces spellings in all strings of `value`, except under "role" and "type".
+    // Replaces spellings in all strings of `value`, except in the members "role" and "type".
     void hide(nlohmann::ordered_json& value, const std::vector<std::string>& allowed);
 
-    // Returns a placeholder for an image or sound of the request, which no user text can contain.
+    // Returns a placeholder for image or sound `medium` of the request. No user text can contain the
+    // placeholder.
     std::string stand_in(int medium);
 
-    // Splits the rendered prompt into parts: template text, and restored user text.
+    // Splits the rendered prompt into parts: the text between placeholders, and the text, image or sound that
+    // each placeholder stands for.
     std::vector<PromptPart> reveal(const std::string& rendered) const;
 
 private:

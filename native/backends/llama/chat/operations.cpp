@@ -98,7 +98,8 @@ std::string Preparer::answer_at_once(sotto_op op, const Json& body) const {
     }
 }
 
-// Order: other files, prefix, suffix. Most models are trained with this order.
+// Returns the tokens of an infill prompt. Order: other files, prefix, suffix: most models are trained with
+// this order.
 std::vector<llama_token> Preparer::infill_prompt(const Json& body) const {
     const auto* vocab = tokenizer_.vocab();
     std::vector<llama_token> tokens;

@@ -22,7 +22,7 @@ Overflow overflow_of(const Json& body, Overflow otherwise) {
                                       : Overflow::Error;
 }
 
-// Returns the number of alternatives per token for log probabilities, as in sampler.hpp.
+// Returns the number of alternatives per token for log probabilities; -1: no log probabilities.
 int likeliest_of(const Json& body) {
     const auto* value = find(body, field::logprobs);
     if (const auto native = value_or(body, field::n_probs, 0); native > 0) {
@@ -31,7 +31,7 @@ int likeliest_of(const Json& body) {
     if (value == nullptr || *value == false) {
         return -1;
     }
-    if (value->is_number()) { // in a text completion
+    if (value->is_number()) { // the request is a text completion
         return value->get<int>();
     }
     return value_or(body, field::top_logprobs, 0);
@@ -65,11 +65,11 @@ Preparer::Preparer(
         chat_problem_ = "the model has no chat template: use a text completion, or set options.chat_template";
         return;
     }
-    const RenderLimits limits({}, std::move(poll)); // for all renderings that detecting the format takes
+    const RenderLimits limits({}, std::move(poll)); // for all renders that detect the answer's format
     try {
         chat_ = std::make_unique<Chat>(model, tokenizer_, constraints_, options.chat_template);
         message_tokens_ = std::make_unique<MessageTokens>(tokenizer_, chat_->overhead(), context_);
-        // reports an exceeded limit that llama.cpp swallowed before it tried further templates
+        // throws if a render exceeded a limit, and llama.cpp swallowed the exception
         limits.check();
     } catch (const TemplateError& error) {
         throw Error(
@@ -103,7 +103,8 @@ Json Preparer::capabilities() const {
     return json;
 }
 
-// Extracts images and sounds from the messages, if the model has a projector.
+// Extracts the images and sounds from the messages of `body`, and returns them. Returns none if the model has
+// no projector.
 std::vector<Medium> Preparer::media_of(Json& body) const {
     if (projector_ == nullptr || !has_media(body)) {
         return {};
@@ -126,7 +127,7 @@ std::vector<Medium> Preparer::media_of(Json& body) const {
     return media;
 }
 
-// Tokenizes the parts of a prompt. Throws TooLong.
+// Tokenizes the parts of a prompt into `prepared`. Throws TooLong if the prompt has more than `max` tokens.
 void Preparer::cut(
     const std::vector<PromptPart>& parts,
     const std::vector<Medium>& media,
@@ -167,8 +168,9 @@ void Preparer::cut(
     prepared.prompt = std::move(tokens);
 }
 
-// Drops the oldest turns, up to a border (see Turns), if the conversation exceeds the context. The remaining
-// prompt may fill the whole context if nothing more can be dropped.
+// Renders and tokenizes a conversation. Drops the oldest turns, up to a border (see Turns), if the
+// conversation exceeds the context and the request allows truncation. The remaining prompt may fill the whole
+// context if nothing more can be dropped.
 ChatPrompt
 Preparer::chat_prompt(const Json& body, const std::vector<Medium>& media, Prepared& prepared) const {
     ChatPrompt prompt;
@@ -259,8 +261,8 @@ std::vector<llama_token> Preparer::text_prompt(const Json& body) const {
     return tokens;
 }
 
-// Truncates the start of a text completion's prompt that exceeds the context, if the request allows it, by a
-// multiple of a fixed number of tokens.
+// Drops tokens at the start of a text completion's prompt if the prompt exceeds the context: a multiple of a
+// fixed number of tokens. Throws TooLong if the request does not allow truncation.
 void Preparer::take_tail(std::vector<llama_token>& prompt, const Json& body) const {
     if (prompt.size() <= context_) {
         return;
@@ -301,7 +303,7 @@ void Preparer::hold_to_form(common_params_sampling& how, const common_chat_param
 
 namespace {
 
-// Limits the number of reasoning tokens.
+// Limits the number of reasoning tokens to "reasoning_budget_tokens" of the request.
 void limit_thinking(
     common_params_sampling& how, const common_chat_params& form, const Json& body, const Tokenizer& tokenizer
 ) {
@@ -375,7 +377,7 @@ Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) cons
         how.grammar.type = how.grammar.grammar.empty() ? COMMON_GRAMMAR_TYPE_NONE : COMMON_GRAMMAR_TYPE_USER;
     }
     const bool in_json = !how.grammar_lazy && constraints_.answer_schema(body) != nullptr;
-    // not with a grammar: a completed grammar allows only the end token
+    // ignore_eos has no effect with a grammar, because a completed grammar allows only the end token
     if (how.ignore_eos && how.grammar.empty()) {
         for (const auto token : tokenizer_.ends()) {
             how.logit_bias.push_back({token, -INFINITY});

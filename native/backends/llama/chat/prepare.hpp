@@ -30,7 +30,7 @@ public:
     // converting schemas and of the chat template are cached for later requests.
     Prepared prepare(const sotto_stream_desc& desc, const nlohmann::ordered_json& body) const;
 
-    // Returns the response of an operation that needs no computation; empty if `op` is no such operation.
+    // Returns the response of an operation that needs no computation; empty if `op` is another operation.
     std::string answer_at_once(sotto_op op, const nlohmann::ordered_json& body) const;
 
     const Tokenizer& tokenizer() const noexcept { return tokenizer_; }

@@ -1,4 +1,4 @@
-// Truncation of conversations that exceed the context.
+// Chooses the turns to drop from conversations that exceed the context.
 #include "chat/turns.hpp"
 
 #include "request/fields.hpp"
@@ -13,8 +13,8 @@
 namespace sotto::llama {
 namespace {
 
-// Calls `visit` with each text of a message that templates render. Skips reasoning: most templates omit that
-// of earlier answers.
+// Calls `visit` with each text of a message that templates render. Skips reasoning: most templates omit the
+// reasoning of earlier answers.
 template <typename Visit>
 void for_each_text(const Json& message, Visit&& visit) {
     const auto add = [&](const Json& object, const char* key) {
@@ -106,7 +106,7 @@ std::size_t MessageTokens::of(const Json& message, const std::vector<Medium>& me
 
 std::size_t MessageTokens::counted(const std::string& text) const {
     if (const auto min = text.size() / tokenizer_.longest(); min > context_) {
-        return min; // no border fits
+        return min; // a lower bound suffices: the message exceeds the context
     }
     const auto hash = std::hash<std::string>()(text);
     {
@@ -124,13 +124,13 @@ std::size_t MessageTokens::counted(const std::string& text) const {
     return remember(hash, static_cast<std::uint32_t>(count));
 }
 
-// Requires mutex_.
+// Caches the token count of a text by its hash, and returns the count. Requires mutex_.
 std::uint32_t MessageTokens::remember(std::size_t hash, std::uint32_t count) const {
     if (recent_->by_hash.size() >= kGeneration) {
         auto fresh = std::make_unique<Counts>();
         old_ = std::exchange(recent_, std::move(fresh));
     }
-    // emplace() would allocate even if another thread has already added it
+    // emplace() would allocate memory even if another thread has already added the hash
     recent_->by_hash.try_emplace(hash, count);
     return count;
 }

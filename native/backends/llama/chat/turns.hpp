@@ -1,4 +1,4 @@
-// Truncation of conversations that exceed the context.
+// Chooses the turns to drop from conversations that exceed the context.
 #pragma once
 
 #include "media/media.hpp"
@@ -16,7 +16,7 @@
 namespace sotto::llama {
 
 // Counts the tokens of messages. Caches counts by text, so that a new turn of a long conversation tokenizes
-// only what is new. Any thread.
+// only the new messages. Any thread.
 class MessageTokens {
 public:
     // `overhead`: tokens that the chat template adds to each message. Counts above `context` are not exact.
@@ -29,13 +29,15 @@ private:
     std::uint32_t remember(std::size_t hash, std::uint32_t count) const;
 
     // Token counts by hash of the text. Allocated in a few large blocks: cached counts outlive a request's
-    // other allocations, and scattered between them would keep malloc() from returning that memory.
+    // other allocations, and malloc() could not return that memory to the system if counts were scattered in
+    // it.
     struct Counts {
         std::pmr::monotonic_buffer_resource memory{16 * 1024};
         std::pmr::unordered_map<std::size_t, std::uint32_t> by_hash{&memory};
     };
 
-    // Two generations: when `recent` is full, it becomes `old` and the previous `old` is dropped.
+    // Maximum number of counts in `recent_`. A full `recent_` becomes `old_`, and the previous `old_` is
+    // dropped.
     static constexpr std::size_t kGeneration = 16'384;
 
     const Tokenizer& tokenizer_;
@@ -52,9 +54,9 @@ std::size_t piece_for(std::size_t context, std::size_t room) noexcept;
 
 // Chooses where a conversation is truncated.
 //
-// Cuts are at borders: the first turn that begins after each multiple of the distance, counted in tokens from
-// the first turn. So the cut depends on the request only and stays in place until the new turns exceed the
-// distance, and the cached prefix stays valid meanwhile.
+// Cuts are at borders: the first turn that begins after each multiple of the distance from piece_for(),
+// counted in tokens from the first turn. So the cut depends on the request only and stays in place until the
+// new turns exceed the distance, and the cached prefix stays valid meanwhile.
 class Turns {
 public:
     // `room`: maximum tokens of the prompt.
@@ -68,10 +70,11 @@ public:
 
     // Estimated tokens of all messages.
     std::size_t total() const noexcept { return fixed_ + all_; }
-    // Returns the first message to keep after the system messages: at the first border whose rest fits the
-    // room.
+    // Returns the index of the first message to keep after the system messages: at the first border after
+    // which the rest of the messages fits the room.
     std::size_t first_cut() const noexcept;
-    // Returns the first message at the next border, or `cut` if only the newest turn is left.
+    // Returns the index of the first message at the next border after `cut`, or `cut` if only the newest turn
+    // is left.
     std::size_t next_cut(std::size_t cut) const noexcept;
 
 private:
@@ -91,14 +94,14 @@ private:
 
 bool is_system(const nlohmann::ordered_json& message);
 
-// Returns true if a conversation may begin with message `i`: a user message that follows one with another
-// role than system.
+// Returns true if a conversation may begin with message `i`: a user message whose predecessor is not a system
+// message.
 bool begins_turn(const nlohmann::ordered_json& messages, std::size_t i);
 
-// Returns `body` without the messages between the system messages and `begin`.
+// Returns `body` without the messages before index `begin`, except system messages.
 nlohmann::ordered_json without_turns(const nlohmann::ordered_json& body, std::size_t begin);
 
-// Lower bound of the bytes that a chat template renders of a message.
+// Returns a lower bound of the bytes that a chat template renders of a message.
 std::size_t bytes_of(const nlohmann::ordered_json& message);
 
 } // namespace sotto::llama

@@ -100,7 +100,7 @@ std::size_t occurrences(const std::string& text, const std::string& what) {
     return count;
 }
 
-// split() and replace() move the rest of the text at each occurrence.
+// Charges split() and replace(), which move the rest of the text at each occurrence.
 void check_pieces(RenderLimits& limits, const std::string& name, const value& self, const Args& args) {
     if (!is_text(self)) {
         return;
@@ -140,7 +140,7 @@ void check_join(RenderLimits& limits, const value& self, const Args& args) {
     }
 }
 
-// format() copies each argument into the text.
+// Rejects a format() whose result may be too long: format() copies each argument into the text.
 void check_format(RenderLimits& limits, const value& self, const Args& args) {
     auto length = size_of(self);
     for (const auto& arg : args) {
@@ -217,7 +217,7 @@ void check_search(RenderLimits& limits, const value& needle, const value& haysta
     if (!haystack) {
         return;
     }
-    if (is_container(needle)) { // comparing or hashing it walks its whole contents
+    if (is_container(needle)) { // comparing or hashing a container walks its whole contents
         limits.walk(needle);
         limits.walk(haystack);
     }
@@ -231,7 +231,7 @@ void check_search(RenderLimits& limits, const value& needle, const value& haysta
     charge_bytes(limits, is_text(haystack) ? product(bytes, length) : bytes + product(items, length));
 }
 
-// selectattr() and similar filters apply a test to each item.
+// Charges selectattr() and similar filters, which apply a test to each item.
 void check_select(RenderLimits& limits, const value& self, const Args& args) {
     for (std::size_t i = 0; i < args.size(); ++i) {
         const auto test = is_text(args[i]) ? args[i]->as_string().str() : "";
@@ -250,7 +250,7 @@ void check_select(RenderLimits& limits, const value& self, const Args& args) {
 }
 
 void check_time(const Args& args) {
-#ifdef _WIN32 // where strftime() terminates the process on an unknown conversion
+#ifdef _WIN32 // on Windows, strftime() terminates the process on an unknown conversion
     constexpr std::string_view kKnown = "aAbBcCdDeFgGhHIjmMnprRStTuUVwWxXyYzZ%";
     const auto format = !args.empty() && is_text(args[0]) ? args[0]->as_string().str() : "";
     for (std::size_t at = format.find('%'); at != std::string::npos; at = format.find('%', at + 2)) {
@@ -263,14 +263,14 @@ void check_time(const Args& args) {
 #endif
 }
 
-// dict() searches the existing entries for each new one.
+// Charges dict() and namespace(): dict() searches the existing entries for each new entry.
 void check_object(RenderLimits& limits, const Args& args) {
     for (const auto& arg : args) {
         const auto count = arg->val_arr.size() + arg->val_obj.size();
         charge_values(limits, count);
         limits.steps(product(count, count) / (4 * kItemsPerStep));
         for (const auto& item : arg->val_arr) {
-            limits.walk(item); // its key is hashed
+            limits.walk(item); // a key and its value; the key is hashed
         }
     }
 }
@@ -284,7 +284,7 @@ bool walks_nothing(std::string_view name) {
     return std::find(kShallow.begin(), kShallow.end(), name) != kShallow.end();
 }
 
-// Methods copy lists, and convert other values to text.
+// Charges a method or filter: both copy lists, and convert other values to text.
 void charge_method(RenderLimits& limits, const std::string& name, const value& self, const Args& args) {
     const auto count = self->val_arr.size() + self->val_obj.size();
     if (name == "items") {
@@ -313,7 +313,7 @@ void check_call(const std::string& name, const value& self, const Args& args) {
         return;
     }
     const bool method = self != nullptr;
-    const auto& subject = method || args.empty() ? self : args[0]; // tojson is also a function
+    const auto& subject = method || args.empty() ? self : args[0]; // tojson(x) is called as a function
     if (method) {
         charge_method(*limits, name, self, args);
     }

@@ -7,8 +7,8 @@
 
 namespace sotto::llama {
 
-// Charges the cost of a call. Throws if it exceeds a limit or would terminate the process. `self`:
-// the value that a method or filter is applied to; may be null.
+// Charges the cost of a call. Throws if the call exceeds a limit or would terminate the process. `self`: the
+// value that a method or filter is applied to; may be null.
 void check_call(const std::string& name, const jinja::value& self, const std::vector<jinja::value>& args);
 
 // Like check_call(), for `self is name(args)`.

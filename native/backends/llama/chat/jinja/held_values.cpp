@@ -1,5 +1,5 @@
-// References values that a chat template creates during a render: strings, to measure the memory that they
-// use, and containers, to destroy them without recursion.
+// Holds references to values that a chat template creates during a render: to strings, to measure the memory
+// that they use, and to containers, to destroy them without recursion.
 #include "chat/jinja/held_values.hpp"
 
 #include <algorithm>
@@ -65,8 +65,8 @@ void KeptContainers::keep(const jinja::value& value) {
     }
 }
 
-// Empties kept values before it releases them, so that destruction does not recurse: their contents
-// are kept too, or are shallow. Values that are still in use stay, unless `all` is true.
+// Empties the kept values, then releases them. Destruction then does not recurse: the contents of a kept
+// value are kept too, or are shallow. Skips values that are still in use, unless `all` is true.
 void KeptContainers::sweep(bool all) noexcept {
     std::size_t left = 0;
     items_ = 0;

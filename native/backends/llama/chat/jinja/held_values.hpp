@@ -1,5 +1,5 @@
-// References values that a chat template creates during a render: strings, to measure the memory that they
-// use, and containers, to destroy them without recursion.
+// Holds references to values that a chat template creates during a render: to strings, to measure the memory
+// that they use, and to containers, to destroy them without recursion.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ class LiveTexts {
 public:
     // Adds a text. `length`: its bytes, including those of its jinja::string_part objects.
     void add(const jinja::value& text, std::size_t length);
-    // Returns true if enough bytes were added since the last sweep() for another one.
+    // Returns true if enough bytes were added since the last sweep() to make another sweep worthwhile.
     bool due() const noexcept { return bytes_ > sweep_at_; }
     // Drops the texts that nothing else references. Returns the bytes of the remaining texts.
     std::size_t sweep();
@@ -24,8 +24,8 @@ private:
     std::size_t sweep_at_ = 16 << 20; // bytes
 };
 
-// Containers that were stored in other containers. They are kept until the render ends, so that a
-// cycle does not leak and a chain of values is not destroyed recursively.
+// Containers that were stored in other containers. The containers are kept until nothing else references them
+// or the render ends, so that a cycle does not leak and a chain of values is not destroyed recursively.
 class KeptContainers {
 public:
     KeptContainers() = default;

@@ -14,20 +14,20 @@ namespace sotto::llama {
 constexpr std::size_t kBytesPerStep = 32 << 10; // bytes moved or compared
 constexpr std::size_t kItemsPerStep = 16;       // items copied
 
-// Size of a render's input. Limits grow with it.
+// Size of a render's input. Limits grow with the input.
 struct RenderInput {
     std::size_t items = 0;     // messages, tools and their parts
     std::size_t bytes = 0;     // of the texts of `items`
-    std::size_t variables = 0; // other than those that every template gets
+    std::size_t variables = 0; // variables that the request adds (chat_template_kwargs)
 };
 
-// Counts the work of templates on the calling thread during its lifetime, and
-// throws TemplateError if it exceeds a limit. llama.cpp swallows exceptions
-// of templates that it tries, so after the first excess every further step
-// throws, and check() throws it again. Scopes nest; the innermost one counts.
+// Counts the work of templates on the calling thread during its lifetime, and throws TemplateError if the
+// work exceeds a limit. llama.cpp swallows exceptions while it tries templates, so after the first failure
+// every further step throws the same exception, and so does check(). Instances nest: only the innermost one
+// of a thread counts.
 class RenderLimits {
 public:
-    // `poll` is called regularly; an exception from it also ends the render.
+    // `poll` is called regularly; an exception from `poll` also ends the render.
     explicit RenderLimits(const RenderInput& input, std::function<void()> poll = {});
     ~RenderLimits();
     RenderLimits(const RenderLimits&) = delete;
@@ -59,8 +59,8 @@ public:
     void made(const jinja::value& value);
     // Charges a value that becomes part of the text of the enclosing block.
     void emit(const jinja::value& value);
-    // Charges a walk through `value`. Throws if `value` is too deep or too large; a value that it
-    // contains several times counts each time.
+    // Charges a walk through `value`. Throws if `value` is too deep or too large; an inner value counts each
+    // time that it occurs in `value`.
     struct Extent {
         std::size_t values = 0;
         std::size_t bytes = 0;
@@ -79,7 +79,7 @@ private:
     const RenderInput input_;
     RenderLimits* outer_;
     RenderFailure failure_;
-    RenderBudget budget_; // its time includes the destruction of the members below
+    RenderBudget budget_; // also measures the destruction of the members below
     std::size_t bytes_ = 0;
     std::size_t emitted_ = 0;
     LiveTexts texts_;

@@ -106,7 +106,7 @@ value LimitedFilter::execute_impl(context& ctx) const {
     });
 }
 
-// llama.cpp's implementation, plus check_test().
+// Evaluates a test like llama.cpp's node, but calls check_test() first.
 value LimitedTest::execute_impl(context& ctx) const {
     const Step step;
     const Applied applied(test);

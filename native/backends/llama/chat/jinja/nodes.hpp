@@ -17,7 +17,7 @@ using jinja::statement_ptr;
 using jinja::statements;
 using jinja::value;
 
-// Enters the evaluation of one node, and leaves it in the destructor.
+// Evaluation of one node: counts as one step and one level of depth in the thread's RenderLimits, if any.
 class Step {
 public:
     Step() : limits_(RenderLimits::current()) {
@@ -142,8 +142,8 @@ struct Iterated : Seen {
     }
 };
 
-// The callee of a call block. Rejects functions other than
-// macros, because their arguments would not be checked there.
+// The callee of a call block. Rejects functions other than macros, because a call block does not check their
+// arguments.
 struct MacroOnly : Seen {
     using Seen::Seen;
     void see(RenderLimits&, const value& result) const override {
@@ -176,7 +176,8 @@ struct LimitedTest : jinja::test_expression {
     value execute_impl(context& ctx) const override;
 };
 
-// llama.cpp's implementation, plus check_call(). `names`: number of names in the template.
+// Evaluates a call like llama.cpp's node, but calls check_call() first. `names`: number of names in the
+// template.
 struct LimitedCall : jinja::call_expression {
     std::size_t names;
     LimitedCall(statement_ptr&& callee, statements&& args, std::size_t names)

@@ -52,7 +52,7 @@ private:
         }
     }
 
-    // Limits and wraps the arguments of a filter or test.
+    // Replaces the arguments of a filter or test with nodes that respect RenderLimits.
     void applied(const statement_ptr& node) const {
         if (auto* call = as<jinja::call_expression>(node)) {
             stored(call->args);

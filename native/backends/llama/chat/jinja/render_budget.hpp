@@ -17,13 +17,13 @@ public:
     using Error::Error;
 };
 
-// The first failure of a render. llama.cpp swallows exceptions of templates that it tries, so after
-// the first failure every further step throws it again, and so does check().
+// The first failure of a render. llama.cpp swallows exceptions while it tries templates, so after the first
+// failure every further node throws the same exception, and so does check().
 class RenderFailure {
 public:
     // Throws the failure, if any.
     void check() const;
-    // Throws TemplateError, or an earlier failure.
+    // Throws TemplateError with `reason`, or an earlier failure.
     [[noreturn]] void exceed(const std::string& reason);
     // Records the exception that is being handled, for check().
     void keep_current() noexcept;
@@ -44,7 +44,7 @@ public:
 
     // Returns the innermost instance of the calling thread; null: none.
     static RequestRenders* current() noexcept;
-    // CPU time of all renders so far.
+    // CPU time of all renders of the request so far.
     std::chrono::nanoseconds spent() const noexcept { return spent_; }
     void set_spent(std::chrono::nanoseconds spent) noexcept { spent_ = spent; }
     const std::function<void()>& poll() const noexcept { return poll_; }
@@ -58,9 +58,9 @@ private:
 // Counts steps, CPU time and depth of one render on the calling thread.
 class RenderBudget {
 public:
-    // `items`: messages, tools and their parts; limits grow with them.
-    // `poll`: called every 64 steps; an exception from it ends the
-    // render. Empty: uses the poll of the enclosing RequestRenders.
+    // `items`: messages, tools and their parts; limits grow with them. `poll`: called every 64 steps; an
+    // exception from `poll` ends the render. If `poll` is empty, calls the poll of the enclosing
+    // RequestRenders.
     RenderBudget(std::size_t items, RenderFailure& failure, std::function<void()> poll);
     ~RenderBudget();
     RenderBudget(const RenderBudget&) = delete;
@@ -78,10 +78,10 @@ private:
     RenderFailure& failure_;
     std::function<void()> poll_;
     RequestRenders* request_;        // null: none
-    std::chrono::nanoseconds begun_; // thread CPU time, minus that of earlier renders
+    std::chrono::nanoseconds begun_; // thread CPU time at the start, minus the time of earlier renders
     std::size_t depth_ = 0;
     std::size_t steps_ = 0;
-    std::size_t next_look_ = 0; // in steps
+    std::size_t next_look_ = 0; // number of steps at which the next poll is due
 };
 
 } // namespace sotto::llama

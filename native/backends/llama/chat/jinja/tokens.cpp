@@ -1,4 +1,4 @@
-// Limits on a chat template's source.
+// Checks a chat template's source against limits on length and nesting.
 #include "chat/jinja/tokens.hpp"
 
 #include "chat/jinja/limits.hpp"
@@ -99,7 +99,7 @@ private:
         takes_body_ = name == "set";
         if (name == "if" || name == "for" || name == "macro" || name == "call" || name == "filter") {
             open_block();
-        } else if (name == "elif" && !blocks_.empty()) { // the parser nests it in the branch before
+        } else if (name == "elif" && !blocks_.empty()) { // the parser nests elif in the previous branch
             ++blocks_.back();
             check(++levels_, kMaxLevels, "branches and blocks in one another");
         } else if (
