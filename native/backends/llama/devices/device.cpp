@@ -52,7 +52,7 @@ const Device* choose_device(const std::vector<Device>& devices, std::string_view
 ggml_backend_dev_t ggml_device(const std::vector<Device>& devices, const Device& device) {
     for (std::size_t i = 0; i < ggml_backend_reg_count(); ++i) {
         auto* registry = ggml_backend_reg_get(i);
-        const auto name = uuid_digits(ggml_backend_reg_name(registry)); // lower case
+        const auto name = uuid_digits(ggml_backend_reg_name(registry)); // name in lower case
         const auto index = static_cast<std::size_t>(&device - devices.data());
         if (name == kDeviceKind && index < ggml_backend_reg_dev_count(registry)) {
             return ggml_backend_reg_dev_get(registry, index);

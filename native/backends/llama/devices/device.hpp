@@ -19,7 +19,7 @@ struct Device {
     std::string unfit;        // reason why the device cannot run models; empty: it can
 };
 
-// Kind of the module's devices: "vulkan" or "cuda"; empty: CPU only. Each module defines it once.
+// Kind of the module's devices: "vulkan" or "cuda"; empty: CPU only. Each module defines kDeviceKind once.
 extern const char* const kDeviceKind;
 // Hardware that the module's backend uses.
 extern const sotto_backend_uses kDeviceUses;
@@ -37,8 +37,8 @@ Loss loss_of(const Device& device);
 // Runs `body`, and restores the calling thread's current context afterwards.
 void keep_current(void (*body)());
 
-// Selects the device that `asked` names: "" or "auto" (the current one, otherwise a real GPU before others),
-// "cpu", "vulkan", "vulkan0" or "vulkan:" and a UUID. Null: the CPU. Throws Error.
+// Selects the device that `asked` names: "" or "auto" (the current device if there is one, otherwise the best
+// one, see find_device()), "cpu", "vulkan", "vulkan0" or "vulkan:" and a UUID. Null: the CPU. Throws Error.
 const Device* choose_device(const std::vector<Device>& devices, std::string_view asked);
 
 // Returns ggml's handle of a device. Null if ggml does not list it or cannot use it.

@@ -62,7 +62,7 @@ private:
     std::shared_ptr<Fate> fate_;
 };
 
-// Returns true if an error text of CUDA or cuBLAS means that memory was short.
+// Returns true if an error text of CUDA or cuBLAS means that memory ran out.
 inline bool wants_memory(std::string_view why) noexcept {
     for (const char* says :
          {"out of memory", "the resource allocation failed", "the library was not initialized"}) {

@@ -1,4 +1,4 @@
-// Definitions for the CPU-only module.
+// Device functions of the CPU-only module, which has no devices.
 #include "devices/device.hpp"
 
 namespace sotto::llama {

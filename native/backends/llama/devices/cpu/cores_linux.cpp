@@ -25,7 +25,7 @@ void sleep_briefly(std::chrono::microseconds time) noexcept {
     nanosleep(&requested, nullptr);
 }
 
-// Nothing to do: a new thread inherits its creator's class.
+// Does nothing, because a new thread inherits the class of the thread that creates it.
 void put_into_class(ggml_threadpool* /*pool*/, int /*threads*/, sotto_thread_class /*thread_class*/) {}
 
 std::chrono::nanoseconds thread_cpu_time() noexcept {

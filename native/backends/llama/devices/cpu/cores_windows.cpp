@@ -32,8 +32,8 @@ void sleep_briefly(std::chrono::microseconds /*time*/) noexcept {
     SwitchToThread();
 }
 
-// New threads are in the normal class, and only a graph can run code on a pool's threads: computes an
-// otherwise empty graph that sets their class.
+// Computes a graph whose only operation sets the class of the threads: new threads are in the normal class,
+// and only a graph can run code on a pool's threads.
 void put_into_class(ggml_threadpool* pool, int threads, sotto_thread_class thread_class) {
     if (thread_class != SOTTO_THREAD_IDLE) {
         return;

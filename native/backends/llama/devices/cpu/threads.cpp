@@ -1,4 +1,4 @@
-// Thread pools for graphs.
+// Creates thread pools that compute ggml's graphs.
 #include "devices/cpu/threads.hpp"
 
 #include "devices/cpu/cores.hpp"
@@ -43,8 +43,8 @@ ggml_threadpool* ThreadPools::of(sotto_thread_class thread_class, std::uint32_t 
         auto wanted = ggml_threadpool_params_default(static_cast<int>(threads));
         wanted.prio = GGML_SCHED_PRIO_NORMAL;
         // Between graphs the threads sleep, which leaves the cores to the game. With compute priority they
-        // poll for some milliseconds for the next graph: waking them for each token would cost a tenth of its
-        // time.
+        // poll for some milliseconds for the next graph: waking them for each token would cost a tenth of the
+        // token's time.
         wanted.poll = thread_class == SOTTO_THREAD_NORMAL ? 1 : 0;
         require_threads(threads - 1); // the calling thread counts as one
         pool.reset(ggml_threadpool_new(&wanted));

@@ -1,4 +1,4 @@
-// Thread pools for graphs.
+// Creates thread pools that compute ggml's graphs.
 #pragma once
 
 #include "runtime/fence.hpp"
@@ -11,19 +11,21 @@
 
 namespace sotto::llama {
 
-// Throws Error(SOTTO_ERROR_MEMORY) if `count` threads cannot be started. Call it before code that would
-// terminate the process in that case, or leak the threads that it had started.
+// Throws Error(SOTTO_ERROR_MEMORY) if `count` threads cannot be started. Call require_threads() before code
+// that terminates the process, or leaks threads, if a thread cannot be started.
 void require_threads(std::uint32_t count);
 
 // Thread pools by class and size, created on first use, shared by all models of one engine. The engine's
 // compute thread runs one graph at a time.
 class ThreadPools {
 public:
-    // Call on the compute thread: on Linux a new thread inherits its creator's class, and ggml leaves the
-    // class alone at its normal priority.
+    // Returns the pool of a class and size; creates it on first use. Call on the compute thread: on Linux a
+    // new thread inherits its creator's class, and ggml does not change the class of threads with normal
+    // priority.
     ggml_threadpool* of(sotto_thread_class thread_class, std::uint32_t threads);
 
-    // Pools are destroyed when the last model is closed, because any model may still use any pool.
+    // Count the open models. Pools are destroyed when the last model is closed, because every model may use
+    // every pool.
     void model_opened();
     void model_closed();
 

@@ -1,10 +1,11 @@
 // cuBLAS, loaded at run time: without cuBLAS the module still loads and can report what is missing. ggml's
-// CUDA sources are compiled with this header included first, and call through its table.
+// CUDA sources are compiled with this header included first, and call cuBLAS through the pointers in
+// sotto_blas.
 #pragma once
 
 #include <cublas_v2.h>
 
-// Three functions that have C++ overloads; these types are of the exported ones.
+// Types of three exported cuBLAS functions, for which cublas_v2.h also has C++ overloads.
 using SottoGemmEx = cublasStatus_t(
     cublasHandle_t,
     cublasOperation_t,

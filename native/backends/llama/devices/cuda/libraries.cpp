@@ -146,7 +146,7 @@ std::string find_blas() {
     SOTTO_BLAS(SOTTO_FIND)
 #undef SOTTO_FIND
     static const auto destroy = cublasDestroy_v2;
-    cublasDestroy_v2 = [](cublasHandle_t handle) { // fails if the GPU was lost, on which ggml would abort
+    cublasDestroy_v2 = [](cublasHandle_t handle) { // fails if the GPU was lost; ggml would then abort
         destroy(handle);
         return CUBLAS_STATUS_SUCCESS;
     };

@@ -1,8 +1,8 @@
-// Values that are known only where kernels are compiled.
+// Reports the lowest compute capability of the kernels, and limits the shared memory that ggml may use.
 //
 // ggml queries once, for the GPU, how much shared memory a thread block may have. In a renderer's scheduling
-// context (CiG) it is less, and ggml then chooses other kernels. Linked by --wrap, for all of ggml's files
-// but its main one.
+// context (CiG) a block may have less, and ggml must choose other kernels. Linked with --wrap, for all of
+// ggml's files except its main file.
 #include "devices/cuda/runtime.hpp"
 
 #include <algorithm>

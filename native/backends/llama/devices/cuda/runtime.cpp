@@ -18,7 +18,7 @@ namespace {
 
 using Id = unsigned long long; // id of a context, never reused
 
-// Returns 0 if no context is current.
+// Returns the id of the calling thread's current context; 0: none.
 Id current_context() {
     const auto& driver = cuda_driver();
     CUcontext context = nullptr;
@@ -29,14 +29,14 @@ Id current_context() {
     return id;
 }
 
-// Kernels whose shared memory limit was raised. ggml raises it once per process, but the limit applies to one
-// context.
+// Kernels whose shared memory limit was raised. ggml raises a kernel's limit once per process, but the limit
+// applies to one context.
 class Raised {
 public:
     // Returns the limit to set in the current context before a launch with `memory` bytes; 0: the current
     // limit suffices.
     int missing(const void* kernel, std::size_t memory) {
-        constexpr std::size_t kAlways = 32 << 10; // CUDA's default limit, less what kernels use statically
+        constexpr std::size_t kAlways = 32 << 10; // CUDA's default limit, less the static memory of kernels
         if (memory <= kAlways) {
             return 0;
         }
@@ -55,13 +55,13 @@ Raised& raised() {
     return all;
 }
 
-// Set while this thread captures a CUDA graph, and if an error ever left a capture open. ggml counts
-// captures, and waits until none is open before it frees a context.
+// `captures`: this thread captures a CUDA graph. `left_a_capture`: an error has left a capture open. ggml
+// counts captures, and waits until none is open before it frees a context.
 thread_local bool captures = false;
 std::atomic<bool> left_a_capture{false};
 
 bool context_is_lost() noexcept {
-    if (captures) { // otherwise all later work on its stream would be captured
+    if (captures) { // counts as lost: all later work on the stream would be captured
         captures = false;
         left_a_capture = true;
         return true;
@@ -79,7 +79,7 @@ bool keeps_contexts() noexcept {
 
 } // namespace
 
-// Only this context was lost; a new one may work.
+// Returns a separate loss state for each model: a loss affects one context, and a new context may work.
 Loss loss_of(const Device&) {
     auto fate = std::make_shared<Fate>();
     fate->ask = context_is_lost;
@@ -196,7 +196,8 @@ cudaError_t __wrap_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph)
     return result;
 }
 
-// Freeing memory of a lost GPU fails, on which ggml would terminate the process; nothing is left to free.
+// Returns cudaSuccess also if freeing failed. Freeing fails if the GPU was lost; nothing is then left to
+// free, but ggml would terminate the process.
 static cudaError_t given_back(cudaError_t result) {
     if (result != cudaSuccess) {
         cudaGetLastError(); // clears the error, which a later call would report

@@ -7,7 +7,7 @@
 namespace sotto::llama {
 namespace {
 
-// A temporary instance, for listing its devices.
+// A temporary Vulkan instance, which lists the devices.
 class Instance {
 public:
     explicit Instance(PFN_vkGetInstanceProcAddr get) : get_(get) {
@@ -125,7 +125,8 @@ void keep_current(void (*body)()) {
     body();
 }
 
-// ggml keeps its devices until the process ends, so a lost one stays lost.
+// ggml keeps its devices until the process ends, so a lost device stays lost. Returns one loss state for all
+// models.
 Loss loss_of(const Device&) {
     static const auto& fate = *new auto(std::make_shared<Fate>());
     return Loss(fate);

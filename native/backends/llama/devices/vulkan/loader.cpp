@@ -58,7 +58,7 @@ std::string& shown() {
     return devices;
 }
 
-// The last instance that ggml created; it creates only one.
+// The Vulkan instance that ggml created last. ggml creates only one.
 VkInstance ggml_instance = VK_NULL_HANDLE;
 
 template <typename Function>
@@ -125,7 +125,7 @@ void VKAPI_CALL vkCmdCopyBuffer(
     copy(commands, from, to, count, regions);
 }
 
-// Replaces getenv() in ggml, see environment.hpp.
+// Replaces getenv() in ggml (see environment.hpp), so that ggml lists the devices that show_ggml() has set.
 char* sotto_getenv(const char* name) {
     if (std::strcmp(name, "GGML_VK_VISIBLE_DEVICES") == 0) {
         return shown().data();

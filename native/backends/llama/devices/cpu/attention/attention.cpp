@@ -283,7 +283,7 @@ void sotto_flash_attention(const ggml_compute_params* params, ggml_tensor* dst) 
     const Blocks blocks(of, params->nth);
     const bool fits = params->wsize >= size * sizeof(float) * static_cast<std::size_t>(params->nth);
     if (params->use_ref || !of.can_be_computed() || !fits || 2 * blocks.count() < params->nth) {
-        // with one token and many threads, ggml's kernel splits the keys between the threads
+        // ggml's kernel; for one token and many threads, it splits the keys between the threads
         ggml_compute_forward_flash_attn_ext(params, dst);
         return;
     }

@@ -12,7 +12,7 @@ constexpr std::uint64_t kAttentionLanes = 8; // K and V head sizes must be a mul
 
 } // namespace sotto::llama
 
-// Computes `dst`. Same arguments as ggml_compute_forward_flash_attn_ext(), which it falls back to
-// for K and V other than f16, head sizes that are not multiples of kAttentionLanes, and fewer
+// Computes the result tensor `dst`. Calls ggml_compute_forward_flash_attn_ext(), which has the same
+// arguments, if K or V is not f16, a head size is not a multiple of kAttentionLanes, or there are fewer
 // blocks than half the threads.
 extern "C" void sotto_flash_attention(const ggml_compute_params* params, ggml_tensor* dst);

@@ -7,7 +7,7 @@
 
 namespace sotto::llama {
 
-constexpr int kMaxRowsOneByOne = 4; // above this, SIMD lanes hold rows, not elements of a row
+constexpr int kMaxRowsOneByOne = 4; // with more rows, SIMD lanes hold rows, not elements of a row
 
 class BlockView {
 public:
@@ -48,7 +48,8 @@ private:
     const Operands& operands_;
     const Block& block_;
     const int lanes_; // rows, rounded up to whole vectors
-    // depends only on the batch, so that results do not depend on the thread count
+    // true: SIMD lanes hold elements of one row. Depends only on the batch, so that results do not depend on
+    // the thread count.
     const bool by_row_;
 };
 

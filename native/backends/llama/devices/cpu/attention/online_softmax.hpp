@@ -37,7 +37,8 @@ public:
         }
     }
 
-    // Adds a score without a value to a row. Returns the row's rescale factor.
+    // Adds the score of an attention sink, which has no value vector, to a row. Returns the row's rescale
+    // factor.
     float add_sink(int row, float sink) {
         const auto before = max_[static_cast<std::size_t>(row)];
         const auto max = std::max(before, sink);
@@ -46,10 +47,11 @@ public:
         return rescale;
     }
 
-    // Factor for the sums of earlier tiles after an update that raised a row's maximum.
+    // Returns the factor by which a row's sums over earlier tiles must be multiplied after update() or
+    // add_sink() has raised the row's maximum.
     float rescale(int row) const { return rescale_[static_cast<std::size_t>(row)]; }
     Floats rescale_lanes(int lane) const { return load(rescale_.data() + lane); }
-    // Sum of e^(score - max) of a row.
+    // Returns the sum of e^(score - max) over the keys of a row.
     float normalizer(int row) const { return normalizers_[static_cast<std::size_t>(row)]; }
 
 private:

@@ -13,7 +13,7 @@
 
 namespace sotto::llama {
 
-constexpr int kTile = 64; // keys
+constexpr int kTile = 64; // keys of a tile
 constexpr int kRows = 64; // maximum rows of a block
 
 // ggml's layout: q [DK, tokens, heads, streams], k and v [DK or DV, keys, heads, streams],
@@ -43,7 +43,7 @@ struct Operands {
                (mask == nullptr || (mask->ne[2] == 1 && q->ne[3] % mask->ne[3] == 0));
     }
 
-    // ALiBi slope of a query head (Press et al., 2021); 1 without ALiBi.
+    // Returns the ALiBi slope of a query head (Press et al., 2021); 1 without ALiBi.
     float slope(std::int64_t head) const {
         if (bias <= 0) {
             return 1;
@@ -60,7 +60,7 @@ struct Operands {
     const ggml_tensor* k;
     const ggml_tensor* v;
     const ggml_tensor* mask;
-    const ggml_tensor* sinks; // attention sinks: per query head, a score without a value
+    const ggml_tensor* sinks; // attention sinks: per query head, a score without a value vector
     float scale = 1;
     float bias = 0;
     float softcap = 0; // scores become softcap * tanh(score / softcap); 0: off
@@ -74,13 +74,13 @@ struct Block {
     int rows;
 };
 
-// Divides an operation into blocks, several per thread, so
-// that a thread that loses its core delays little work.
+// Divides an operation into blocks of rows, several per thread, so that a thread that loses its core delays
+// little work.
 class Blocks {
 public:
     Blocks(const Operands& of, int threads) : rows_(of.rows()), heads_(of.k->ne[2]), streams_(of.q->ne[3]) {
         constexpr int kEach = 4;
-        // min rows of a block; with fewer rows, converting K and V to f32 dominates
+        // minimum rows of a block; with fewer rows, converting K and V to f32 dominates
         constexpr int kMin = 16;
         while (most_ > kMin && count() < kEach * threads) {
             most_ /= 2;
@@ -109,8 +109,8 @@ private:
 
 // Scratch memory of one thread.
 struct Scratch {
-    // Floats per thread. ggml_graph_plan() reserves at
-    // least this much, for ggml's own 64 x 64 tiles.
+    // Returns the number of floats per thread. ggml_graph_plan() reserves at least as many, for ggml's own 64
+    // x 64 tiles.
     static std::size_t size(const Operands& of) {
         const auto widest = std::max(of.size_of_keys(), of.size_of_values());
         const auto wide = of.size_of_keys() + of.size_of_values() + widest;

@@ -7,7 +7,7 @@
 
 namespace sotto::llama {
 
-// to[i][lane] = sum over j of left[i * apart + j * along] * right[j][lane]
+// A matrix product: to[i][lane] = sum over j of left[i * apart + j * along] * right[j][lane]
 struct Product {
     const float* left;
     std::int64_t apart;

@@ -1,9 +1,10 @@
 // CPU kernels of GGML_OP_MUL_MAT for Q4_0, Q4_K and Q6_K weights, on AVX2.
 //
-// The hooks in llama_cpp/ replace ggml's kernels with these. For 32 products of Q4_0 or Q4_K, ggml's execute
-// five instructions and shuffle the activations again for each eight columns; these execute 2.5 instructions
-// and load activations by broadcast: twice as fast on a Zen 3. With AVX-512, ggml's kernels are used for both
-// types. For Q6_K, ggml unpacks a column for each row, and these unpack it once for 16 rows.
+// The hooks in llama_cpp/ replace ggml's kernels with these. For 32 products of Q4_0 or Q4_K, ggml's kernels
+// execute five instructions and shuffle the activations again for each group of eight columns; the kernels
+// here execute 2.5 instructions and load activations by broadcast, which is twice as fast on a Zen 3. With
+// AVX-512, ggml's kernels are used for Q4_0 and Q4_K. For Q6_K, ggml's kernel unpacks a column for each row,
+// and the kernel here unpacks a column once for 16 rows.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +17,8 @@ extern "C" {
 
 // Computes to[row * apart + column], the sum over `depth` of activations * weights. weights: block_q4_0x8,
 // `depth` / 32 blocks for each group of eight columns, which are interleaved by eight bytes. activations:
-// block_q8_0x4, groups of four rows, interleaved in the same way. depth: a multiple of 32; rows: of 4;
-// columns: of 8.
+// block_q8_0x4, groups of four rows, interleaved in the same way. depth: a multiple of 32; rows: a multiple
+// of 4; columns: a multiple of 8.
 void sotto_gemm_q4_0(
     int depth,
     float* to,
@@ -64,8 +65,8 @@ void sotto_multiply_q6_k(
     int columns
 );
 
-// Same arguments and result as llamafile_sgemm(), which it calls unless the weights are Q6_K and there are
-// several rows.
+// Multiplies matrices. Same arguments and result as llamafile_sgemm(), which sotto_sgemm() calls unless the
+// weights are Q6_K and there are several rows.
 bool sotto_sgemm(
     const ggml_compute_params* params,
     std::int64_t columns,
@@ -82,7 +83,7 @@ bool sotto_sgemm(
     int type
 );
 
-// Same arguments and result as ggml_compute_forward_mul_mat_tiled(), which it calls unless the weights are
-// Q6_K and there are few rows: it then returns false, so that ggml calls sotto_sgemm().
+// Same arguments and result as ggml_compute_forward_mul_mat_tiled(), which sotto_mul_mat_tiled() calls unless
+// the weights are Q6_K and there are few rows. In that case returns false, so that ggml calls sotto_sgemm().
 bool sotto_mul_mat_tiled(const ggml_compute_params* params, ggml_tensor* to);
 }

@@ -51,8 +51,8 @@ inline __m256i broadcast(const void* four_bytes) {
     return _mm256_set1_epi32(value);
 }
 
-// Dot products of a block and a row, as pairs of 16-bit sums, one pair for each column. They cannot overflow:
-// 16 products of at most 15 * 128 each. kApart: distance in bytes between chunks of the row.
+// Dot products of a block and a row, as pairs of 16-bit sums, one pair for each column. The sums cannot
+// overflow: 16 products of at most 15 * 128 each. kApart: distance in bytes between chunks of the row.
 template <int kApart>
 inline __m256i dot(const Weights& weights, const std::int8_t* row) {
     __m256i sum = _mm256_maddubs_epi16(weights.at[0], broadcast(row));

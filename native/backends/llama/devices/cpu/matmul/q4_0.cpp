@@ -10,7 +10,7 @@ namespace sotto::llama {
 namespace {
 
 constexpr int kTileRows = 16;
-constexpr int kTileBlocks = 64; // so that a tile of activations stays in the L1 cache
+constexpr int kTileBlocks = 64; // few enough for a tile's activations to stay in the L1 cache
 
 // Terms of a block in a row's result: scale * (dot - offset), where `offset` is 8 * the sum of the row's
 // activations.
@@ -42,7 +42,7 @@ __m256 add_product(__m256 sum, __m256i dots, std::int32_t offset, __m256 scales)
     return _mm256_fmadd_ps(_mm256_cvtepi32_ps(signed_products), scales, sum);
 }
 
-// Computes the terms of four interleaved rows.
+// Computes `offset` and `scale` of RowTerms for four interleaved rows.
 void set_terms(const block_q8_0x4& block, std::int32_t* offset, float* scale) {
     auto pairs = _mm256_setzero_si256();
     for (int i = 0; i < kDepth / kChunk; ++i) {
@@ -57,7 +57,8 @@ void set_terms(const block_q8_0x4& block, std::int32_t* offset, float* scale) {
     _mm_storeu_ps(scale, _mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(block.d))));
 }
 
-// A part of a product: `rows` rows (at most kTileRows) and `blocks` blocks (at most kTileBlocks).
+// Activations of a part of a product: `rows` rows (at most kTileRows) and `blocks` blocks (at most
+// kTileBlocks).
 class Tile {
 public:
     Tile(const block_q8_0x4* activations, int apart, int rows, int blocks)
@@ -69,7 +70,8 @@ public:
         }
     }
 
-    // to: results of eight columns. adds: accumulate instead of overwriting.
+    // Multiplies the activations by eight columns of weights. to: results. adds: accumulates instead of
+    // overwriting.
     void multiply(const block_q4_0x8* weights, float* to, std::size_t apart, bool adds) const {
         __m256 sums[kTileRows];
         for (int row = 0; row < rows_; ++row) {

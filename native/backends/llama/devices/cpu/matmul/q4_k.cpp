@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kBlocks = 8; // blocks of a superblock
 constexpr int kTileRows = 16;
-constexpr int kTileSuperblocks = 8; // so that a tile of activations stays in the L1 cache
+constexpr int kTileSuperblocks = 8; // few enough for a tile's activations to stay in the L1 cache
 
 // Terms of a superblock of activations: its scale, and the sums of its blocks.
 struct RowTerms {
@@ -43,7 +43,7 @@ Factors load_factors(const block_q4_Kx8& superblock, int block) {
     return {_mm256_or_si256(scales, _mm256_slli_epi32(scales, 16)), mins};
 }
 
-// Unpacks a block. Two blocks share their bytes: the even one has the low nibbles.
+// Unpacks the weights of a block. Two blocks share each byte: the low nibble belongs to the even block.
 Weights unpack(const block_q4_Kx8& superblock, int block) {
     constexpr int kBytes = kDepth * kColumns;
     const auto* quants = superblock.qs + block / 2 * kBytes;
@@ -59,7 +59,7 @@ Weights unpack(const block_q4_Kx8& superblock, int block) {
     return weights;
 }
 
-// The m of two blocks in each lane, to multiply with two sums.
+// The m of two blocks in each lane, to be multiplied by the sums of activations of the two blocks.
 struct Mins {
     __m256i pairs[kBlocks / 2];
 
@@ -76,12 +76,13 @@ struct Mins {
     }
 };
 
-// Final factors of a superblock of weights.
+// The scale and min of a superblock of weights, for each column.
 struct Ends {
     explicit Ends(const block_q4_Kx8& superblock)
         : scales(load_scales(superblock.d)), mins(load_scales(superblock.dmin)) {}
 
-    // of: a row's dot products, multiplied by s; sums: of its activations, multiplied by m.
+    // Returns `sum` plus a row's result for the superblock. of: the row's dot products, multiplied by s;
+    // sums: sums of the row's activations, multiplied by m; scale: scale of the activations.
     __m256 add(__m256 sum, __m256i of, __m256i sums, float scale) const {
         const auto product = _mm256_mul_ps(_mm256_cvtepi32_ps(of), scales);
         const auto less = _mm256_fnmadd_ps(_mm256_cvtepi32_ps(sums), mins, product);
@@ -92,7 +93,7 @@ struct Ends {
     __m256 mins;
 };
 
-// A part of a product: `rows` rows (at most kTileRows) and `superblocks` superblocks (at most
+// Activations of a part of a product: `rows` rows (at most kTileRows) and `superblocks` superblocks (at most
 // kTileSuperblocks).
 class Tile {
 public:
@@ -105,7 +106,8 @@ public:
         }
     }
 
-    // to: results of eight columns. adds: accumulate instead of overwriting.
+    // Multiplies the activations by eight columns of weights. to: results. adds: accumulates instead of
+    // overwriting.
     void multiply(const block_q4_Kx8* weights, float* to, std::size_t apart, bool adds) const {
         __m256 sums[kTileRows];
         for (int row = 0; row < rows_; ++row) {
@@ -124,8 +126,8 @@ private:
         return activations_[row / kInterleaved * apart_ + superblock];
     }
 
-    // bsums holds sums of 16 activations. Layout: for each 64 activations, four sums of the first row, four
-    // of the next, and so on.
+    // Sets the terms of `row`. bsums holds sums of 16 activations. Layout: for each 64 activations, four sums
+    // of the first row, then four sums of the next row, and so on.
     static void set_terms(const block_q8_Kx4& superblock, int row, RowTerms& terms) {
         const auto i = row % kInterleaved;
         terms.scale[row] = superblock.d[i];

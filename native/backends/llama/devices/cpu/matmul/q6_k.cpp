@@ -1,8 +1,8 @@
 // Q6_K weights: w = scale * s * (q - 32), with q from 0 to 63, s from -128 to 127 for each 16 weights, and
 // scale for each superblock.
 //
-// They are not repacked. ggml multiplies one column by one row at a time, and unpacks the column for each
-// row: here it is unpacked once for up to 16 rows, half a superblock at a time.
+// Q6_K weights are not repacked. ggml's kernel multiplies one column by one row at a time, and unpacks the
+// column for each row. The kernel here unpacks a column once for up to 16 rows, half a superblock at a time.
 #include <algorithm>
 #include <cstdint>
 
@@ -19,7 +19,7 @@ namespace sotto::llama {
 namespace {
 
 constexpr int kTileRows = 16;
-constexpr int kHalf = QK_K / 2; // weights
+constexpr int kHalf = QK_K / 2; // weights of half a superblock
 constexpr int kVectors = 4;     // vectors of a half
 constexpr int kBytes = 32;      // bytes of a vector
 
@@ -36,8 +36,8 @@ __m128i load_scales(const block_q6_K& superblock) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(superblock.scales));
 }
 
-// Broadcasts the scale of 16 weights to the lower lane, and that of the next 16 to the upper. scales: all of
-// a superblock.
+// Broadcasts the scale of 16 weights to the lower lane, and the scale of the next 16 weights to the upper
+// lane. scales: all scales of a superblock.
 __m256i spread(__m128i scales, int first) {
     const auto which = _mm_set_epi64x(0x0101010101010101, 0);
     const auto both = _mm_add_epi8(which, _mm_set1_epi8(static_cast<char>(first)));
@@ -97,7 +97,7 @@ struct Tile {
         const auto scales = _mm256_cvtepi8_epi16(load_scales(weights));
         for (int row = 0; row < rows; ++row) {
             const auto offset = _mm256_madd_epi16(load(at(row, b).bsums), scales);
-            // multiplies by 32
+            // shifting by 5 multiplies by the 32 in (q - 32)
             products[row] = _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(offset, 5));
         }
         add_half(unpack(weights, 0), b, 0, products);
@@ -163,8 +163,8 @@ bool sotto_sgemm(
     int type
 ) {
     constexpr std::int64_t kFewestRows = 3;    // with fewer rows, ggml's kernel is as fast
-    constexpr std::int64_t kLargestPiece = 64; // columns of a piece, so that it stays in the L2 cache
-    // pieces per thread, so that other threads take over those of a stalled thread
+    constexpr std::int64_t kLargestPiece = 64; // columns of a piece, few enough for the L2 cache
+    // pieces per thread: other threads take over the pieces of a stalled thread
     constexpr std::int64_t kPieces = 4;
     const bool of_ours = weights_type == GGML_TYPE_Q6_K && activations_type == GGML_TYPE_Q8_K;
     if (!of_ours || rows < kFewestRows || params->use_ref) {
@@ -204,12 +204,12 @@ bool sotto_sgemm(
             static_cast<int>(std::min(piece, columns - first))
         );
     }
-    ggml_barrier(params->threadpool); // before the shared counter is reset
+    ggml_barrier(params->threadpool); // waits for all threads before the shared counter is reset
     return true;
 }
 
 bool sotto_mul_mat_tiled(const ggml_compute_params* params, ggml_tensor* to) {
-    // with more rows, ggml unpacks weights into a buffer, which is faster
+    // with more rows, ggml's kernel is faster: it unpacks weights into a buffer
     constexpr std::int64_t kMaxRows = 32;
     if (to->src[0]->type == GGML_TYPE_Q6_K && to->src[1]->ne[1] <= kMaxRows) {
         return false;
