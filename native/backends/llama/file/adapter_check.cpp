@@ -21,7 +21,8 @@ constexpr std::string_view kB = ".lora_b";
     throw Error(SOTTO_ERROR_MODEL, reason);
 }
 
-// `reason`: a hint how to fix the file.
+// Throws unless the text stored under `key` is `expected`. `reason`: a hint how to fix the file, for the
+// error.
 void expect(const GgufValues& values, std::string_view key, const std::string& expected, const char* reason) {
     const auto found = values.find(key);
     const bool is_text =
@@ -49,7 +50,7 @@ void check_values(const GgufValues& values, const AdapterBase& base) {
     }
     const auto alpha = values.find("adapter.lora.alpha");
     if (alpha == values.end()) {
-        return; // llama.cpp then uses a scale of 1
+        return; // without alpha, llama.cpp uses a scale of 1
     }
     const auto& value = alpha->second;
     if (value.is_array || value.type != GGUF_TYPE_FLOAT32 || !std::isfinite(value.numbers.front())) {
@@ -127,7 +128,7 @@ void check_tensors(const GgufTensors& tensors, const AdapterBase& base) {
     }
 }
 
-// Hashes the whole file, and refuses NaN and infinity.
+// Returns a hash of the whole file. Throws if a tensor contains NaN or infinity.
 std::uint64_t check_numbers(Source& source, const GgufFacts& facts) {
     std::vector<char> bytes;
     XXH3_state_t state;

@@ -27,7 +27,8 @@ enum class AdapterCheck {
     All // also checks that all numbers are finite
 };
 
-// Throws Error(SOTTO_ERROR_MODEL) with the reason for an invalid file, or Error(SOTTO_ERROR_UNSUPPORTED).
+// Validates the file of an adapter. Throws Error(SOTTO_ERROR_MODEL) with the reason if the file is invalid or
+// does not match `base`, Error(SOTTO_ERROR_UNSUPPORTED) if this kind of adapter is not supported.
 AdapterFacts check_adapter(Source& source, const AdapterBase& base, AdapterCheck what);
 
 } // namespace sotto::llama

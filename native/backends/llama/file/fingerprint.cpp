@@ -12,8 +12,8 @@
 namespace sotto::llama {
 namespace {
 
-// Hashes the start of the file, which holds the metadata, and samples of the rest. Different models have
-// different hashes unless someone constructs them to collide.
+// Returns a hash of the file's size, of the start of the file, which holds the metadata, and of samples of
+// the rest. Different models have different hashes unless someone constructs them to collide.
 std::uint64_t hash_of(Source& file) {
     constexpr std::uint64_t kBeginning = 1 << 20;
     constexpr std::uint64_t kPiece = 4096;

@@ -116,7 +116,7 @@ read_size(GgufReader& reader, const std::string& key, std::uint64_t index, std::
 }
 
 // Decodes a token as RWKV's tokenizer does: escapes \t, \n, \r and \x with two digits; any other escaped
-// character is itself.
+// character stands for itself.
 std::string unescaped(std::string_view token) {
     std::string bytes;
     for (std::size_t i = 0; i < token.size(); ++i) {
@@ -147,7 +147,7 @@ void note_bytes(GgufValue& value, std::string_view token) {
     }
 }
 
-// Reads the tokens of a vocabulary. Throws if two are equal, because llama.cpp asserts that tokens are
+// Reads the tokens of a vocabulary. Throws if two tokens are equal, because llama.cpp asserts that tokens are
 // distinct. Several tokens may be empty: llama.cpp replaces each of them by a distinct name.
 void read_tokens(GgufReader& reader, const std::string& key, GgufValue& value) {
     std::unordered_set<std::string> seen;

@@ -1,4 +1,4 @@
-// Validates GGUF files before llama.cpp reads them, which aborts the process on some invalid files.
+// Validates GGUF files before llama.cpp reads them: llama.cpp aborts the process on some invalid files.
 #pragma once
 
 #include "file/source.hpp"
@@ -11,14 +11,14 @@
 
 namespace sotto::llama {
 
-// One metadata entry of a GGUF file, reduced to what the checks need.
+// One metadata entry of a GGUF file, reduced to the properties that the checks need.
 struct GgufValue {
-    std::uint32_t type = 0; // gguf_type; for an array, of its elements
+    std::uint32_t type = 0; // gguf_type of the value, or of an array's elements
     bool is_array = false;
     std::uint64_t count = 1;
     std::vector<double> numbers; // the value, or the first kGgufKeptNumbers elements of an array
     std::string text;            // a single short string
-    double cubes = 0;            // token list only: sum of the cubes of their lengths in bytes
+    double cubes = 0;            // token list only: sum of the cubes of the tokens' lengths in bytes
     std::bitset<256> begins;     // token list only, decoded as for RWKV: first bytes of all tokens
     std::bitset<256> alone;      // token list only, decoded as for RWKV: tokens of a single byte
 };
@@ -32,7 +32,7 @@ struct GgufTensor {
     std::vector<std::uint64_t> extents;
     std::uint64_t elements = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t offset = 0; // of its data, relative to the start of all data
+    std::uint64_t offset = 0; // offset of the tensor's data, relative to the start of all data
 };
 using GgufTensors = std::map<std::string, GgufTensor, std::less<>>;
 
@@ -41,21 +41,22 @@ struct GgufFacts {
     std::string architecture;
     std::uint32_t trained_context = 0;
     std::uint64_t weights = 0; // bytes of all tensors
-    bool data_aligned = false; // aligned enough for llama.cpp to map it
+    bool data_aligned = false; // the data's alignment allows llama.cpp to map the file
     std::uint64_t data = 0;    // offset of the tensors' data
-    GgufValues values;         // only of an adapter
-    GgufTensors tensors;       // only of an adapter
+    GgufValues values;         // set for an adapter only
+    GgufTensors tensors;       // set for an adapter only
     // estimated bytes of the vocabulary in memory, which llama.cpp does not report
     std::uint64_t vocabulary = 0;
 };
 
 enum class GgufKind {
     Model,
-    Projector, // of images or sounds, for mtmd
-    Adapter    // its values and tensors are checked by adapter_check.cpp
+    Projector, // encodes images or sounds; read by mtmd
+    Adapter    // LoRA adapter; adapter_check.cpp checks its values and tensors
 };
 
-// Reads the header. Throws Error(SOTTO_ERROR_MODEL) with the reason if the file is invalid.
+// Validates the header of a file, and returns the file's properties. Throws Error(SOTTO_ERROR_MODEL) with the
+// reason if the file is invalid.
 GgufFacts check_gguf(Source& source, GgufKind kind = GgufKind::Model);
 
 // Checks metadata only: refuses values that make llama.cpp abort, divide by zero, or allocate without bound.

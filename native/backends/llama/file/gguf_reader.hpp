@@ -13,7 +13,7 @@ class GgufReader {
 public:
     explicit GgufReader(Source& source) : source_(source) {}
 
-    // Each throws Error(SOTTO_ERROR_MODEL) at the end of the file.
+    // All functions that read throw Error(SOTTO_ERROR_MODEL) at the end of the file.
     template <typename T>
     T number() {
         T value{};
@@ -21,7 +21,7 @@ public:
         return value;
     }
     std::string text(std::uint64_t most);
-    std::string text_of(std::uint64_t size); // for a string whose size was read separately
+    std::string text_of(std::uint64_t size); // reads a string whose size was read before
     void skip(std::uint64_t count);
 
     std::uint64_t position() const noexcept { return position_; }

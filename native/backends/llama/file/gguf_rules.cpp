@@ -1,4 +1,4 @@
-// Validates GGUF files before llama.cpp reads them: the metadata.
+// Validates the metadata of GGUF files before llama.cpp reads them.
 #include "file/gguf_check.hpp"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ std::string shown(double number) {
     return whole ? std::to_string(static_cast<long long>(number)) : std::to_string(number);
 }
 
-// Keys after "<architecture>.", and their valid ranges. Absent keys are left to llama.cpp.
+// A metadata key without its prefix "<architecture>.", and the valid range of its values. llama.cpp handles
+// the absence of a key that is not required.
 struct Range {
     const char* key;
     double least;
@@ -64,7 +65,7 @@ constexpr Range kRanges[] = {
     {"ssm.conv_kernel", 1, 1 << 12, false},
     {"ssm.inner_size", 1, kMaxWidth, false},
     {"ssm.state_size", 1, kMaxWidth, false},
-    {"ssm.time_step_rank", 1, kMaxWidth, false}, // in Mamba 2 the number of heads, a divisor of its width
+    {"ssm.time_step_rank", 1, kMaxWidth, false}, // Mamba 2: the number of heads, a divisor of the width
     {"ssm.group_count", 1, kMaxWidth, false},
     {"full_attention_interval", 1, kMaxLayers, false},
     {"attention.output_group_count", 1, kMaxHeads, false},
@@ -75,7 +76,7 @@ constexpr Range kRanges[] = {
     {"time_decay_extra_dim", 0, kMaxWidth, false},
 };
 
-// Maximum of all other integers of a model: llama.cpp multiplies some in 32 bits.
+// Maximum of all other integers of a model: llama.cpp multiplies some of these in 32 bits.
 constexpr double kMaxAny = 1 << 30;
 
 void check_range(const GgufValues& values, const std::string& architecture, const Range& range) {
@@ -119,7 +120,7 @@ number_of(const GgufValues& values, const std::string& architecture, const char*
     return gguf_number(values, architecture + "." + key, otherwise);
 }
 
-// Architectures without attention. All others divide their width by the number of heads.
+// Architectures without attention. All other architectures divide their width by the number of heads.
 constexpr std::array<std::string_view, 6> kWithoutHeads = {
     "mamba",
     "mamba2",
@@ -165,7 +166,8 @@ void check_heads(const GgufValues& values, const std::string& architecture) {
     }
 }
 
-// Architectures that always use multi-dimensional positions (M-RoPE). Others use them in some files.
+// Architectures that always use multi-dimensional positions (M-RoPE). Other architectures use M-RoPE in some
+// files only.
 constexpr std::array<std::string_view, 8> kWithSections = {
     "paddleocr",
     "qwen2vl",
@@ -214,7 +216,7 @@ void check_experts(const GgufValues& values, const std::string& architecture) {
     }
     // Without an explicit width, the experts in use share the model's feed-forward width.
     const bool shares = number_of(values, architecture, "expert_feed_forward_length", 0) < 1;
-    // one value per layer, or one for all
+    // one value per layer, or one value for all layers
     const auto each = values.find(architecture + ".expert_used_count");
     if (experts > 0 && shares && each != values.end()) {
         for (const double layer : each->second.numbers) {
@@ -242,10 +244,10 @@ array_of(const GgufValues& values, std::string_view key, std::initializer_list<g
     );
 }
 
-// PLaMo 2's tokenizer builds a table of each token's suffixes and each suffix's prefixes: cubic in the
-// token's length.
+// Limits the lengths of PLaMo 2's tokens: the tokenizer builds a table of each token's suffixes and each
+// suffix's prefixes, whose size is cubic in the token's length.
 void check_suffixes(const GgufValues& values, const GgufValue& tokens) {
-    constexpr double kMaxCubes = 1e9; // takes a second or two; published vocabularies have a tenth of it
+    constexpr double kMaxCubes = 1e9; // takes 1 to 2 s; published vocabularies have a tenth of this sum
     const auto model = values.find("tokenizer.ggml.model");
     if (model != values.end() && model->second.text == "plamo2" && tokens.cubes > kMaxCubes) {
         refuse(
@@ -256,7 +258,8 @@ void check_suffixes(const GgufValues& values, const GgufValue& tokens) {
     }
 }
 
-// RWKV's tokenizer loops forever if text begins with the first byte of a token and no token matches.
+// Throws if an RWKV token begins with a byte that is not a token by itself: RWKV's tokenizer loops forever if
+// text begins with the first byte of a token and no token matches.
 void check_single_bytes(const GgufValues& values, const GgufValue& tokens) {
     const auto model = values.find("tokenizer.ggml.model");
     if (model != values.end() && model->second.text == "rwkv" && (tokens.begins & ~tokens.alone).any()) {

@@ -1,4 +1,4 @@
-// Platform-independent part of mapped files.
+// Reports that a mapped model file was cut. This part is the same on all platforms.
 #include "file/mapped_file.hpp"
 
 #include "runtime/fence.hpp"

@@ -4,7 +4,7 @@
 // first mapped file installs a handler for the whole process. If the address belongs to one of our files, the
 // handler maps zeros in place of the file, marks the file as cut, and lets the interrupted thread continue;
 // calls that use the model then fail with SOTTO_ERROR_MODEL. Any other SIGBUS is passed to the previous
-// handler. A host that later installs a handler that does not chain to ours disables this.
+// handler. This protection ends if the host later installs a handler that does not call ours.
 //
 // Windows refuses to truncate a mapped file, so nothing is needed there.
 #pragma once
@@ -23,7 +23,7 @@ public:
     MappedFile(MappedFile&& other) noexcept;
     MappedFile& operator=(MappedFile&& other) noexcept;
 
-    // Returns true once a read has hit a missing part.
+    // Returns true once a read has hit a missing part of the file.
     bool cut() const noexcept;
     // Throws Error(SOTTO_ERROR_MODEL) if cut().
     void check() const;

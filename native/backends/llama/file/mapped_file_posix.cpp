@@ -20,13 +20,13 @@ namespace {
 // A mapped address range. Never freed, because the signal handler reads it.
 struct Range {
     std::atomic<std::uintptr_t> begin{0};
-    std::atomic<std::uintptr_t> end{0}; // 0: the slot is free
+    std::atomic<std::uintptr_t> end{0}; // 0: this range is free
     std::atomic<bool> cut{false};
 };
 constexpr std::size_t kMaxRanges = 512;
 std::array<Range, kMaxRanges> all_ranges;
 
-constinit std::mutex all_mutex; // guards the ownership of slots
+constinit std::mutex all_mutex; // guards which MappedRanges owns each range
 
 std::mutex& ranges_mutex() noexcept {
     return all_mutex;
@@ -50,7 +50,7 @@ void pass_on(int signal, siginfo_t* info, void* context) noexcept {
         previous_action.sa_sigaction(signal, info, context);
         return;
     }
-    const bool sent = info->si_code <= 0; // sent by kill() or similar: will not be raised again
+    const bool sent = info->si_code <= 0; // sent by kill() or similar: the signal is not raised again
     if (previous_action.sa_handler == SIG_IGN && sent) {
         return;
     }
@@ -66,7 +66,8 @@ void pass_on(int signal, siginfo_t* info, void* context) noexcept {
     } // otherwise the faulting instruction is retried and terminates the process
 }
 
-// Async-signal-safe: uses only system calls and lock-free atomics.
+// Handles SIGBUS as mapped_file.hpp describes. Async-signal-safe: uses only system calls and lock-free
+// atomics.
 void on_bus_error(int signal, siginfo_t* info, void* context) {
     const int error = errno;
     const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
@@ -93,8 +94,9 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
 
 thread_local bool holds = false;
 
-// fork() copies memory while other threads write to it: a child must find all_ranges consistent and unlocked.
-// Registered while the module is being opened, which fork() waits for.
+// fork() copies memory while other threads write to it: all_mutex is locked during fork(), so that the child
+// finds all_ranges consistent and unlocked. Registered while the module is being opened, which fork() waits
+// for.
 [[maybe_unused]] const int g_registered = pthread_atfork(
     [] { holds = lock_for_fork(all_mutex); },
     [] {
@@ -112,7 +114,7 @@ void install_handler() {
         ours.sa_sigaction = on_bus_error;
         ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
         sigemptyset(&ours.sa_mask);
-        // Stores the previous handler first, because the new one may be called at once.
+        // Stores the previous handler first, because the new handler may be called at once.
         return sigaction(SIGBUS, nullptr, &previous_action) == 0 && sigaction(SIGBUS, &ours, nullptr) == 0;
     }();
     (void)installed;
@@ -125,7 +127,7 @@ std::uintptr_t whole_pages(std::size_t bytes) noexcept {
 } // namespace
 
 struct MappedRanges {
-    // Returns NULL if all slots are in use.
+    // Registers a mapping. Returns its range, or NULL if all ranges are in use.
     Range* add(void* address, std::size_t bytes) {
         const std::lock_guard lock(ranges_mutex());
         const auto begin = reinterpret_cast<std::uintptr_t>(address);
@@ -141,7 +143,8 @@ struct MappedRanges {
         return nullptr;
     }
 
-    // Called also for parts: llama.cpp unmaps unused parts at the beginning and the end of a file.
+    // Unregisters an address range, which may be a part of a mapping: llama.cpp unmaps unused parts at the
+    // beginning and the end of a file.
     static void remove(void* address, std::size_t bytes) {
         const std::lock_guard lock(ranges_mutex());
         const auto begin = reinterpret_cast<std::uintptr_t>(address);
@@ -151,7 +154,7 @@ struct MappedRanges {
                 continue;
             }
             if (begin <= range.begin.load()) {
-                range.begin = end; // beyond its end if nothing is left: the range is then empty
+                range.begin = end; // if nothing is left, begin >= end: the range is empty
             } else {
                 range.end = begin;
             }
@@ -199,7 +202,7 @@ MappedFile::Loading::~Loading() {
 
 } // namespace sotto::llama
 
-// llama.cpp's llama-mmap.cpp calls these instead of mmap() and munmap().
+// llama.cpp's llama-mmap.cpp calls sotto_map_file() and sotto_unmap_file() instead of mmap() and munmap().
 extern "C" void* sotto_map_file(void* at, size_t bytes, int protection, int flags, int file, off_t offset) {
     using namespace sotto::llama;
     install_handler();
@@ -216,7 +219,7 @@ extern "C" void* sotto_map_file(void* at, size_t bytes, int protection, int flag
 }
 
 extern "C" int sotto_unmap_file(void* address, size_t bytes) {
-    // remove it first: once unmapped, the address range may be reused by another mapping
+    // remove the range first: once unmapped, the address range may be reused by another mapping
     sotto::llama::MappedRanges::remove(address, bytes);
     return munmap(address, bytes);
 }

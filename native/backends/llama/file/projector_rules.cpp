@@ -20,7 +20,7 @@ std::string shown(double number) {
 }
 
 struct Range {
-    const char* key; // follows "clip.vision." or "clip.audio."
+    const char* key; // key without its prefix "clip.vision." or "clip.audio."
     double least;
     double most;
 };
@@ -101,7 +101,7 @@ void check_kind(const GgufValues& values, const std::string& key) {
     }
 }
 
-// Checks tensors of attention, which mtmd uses without checking that they exist.
+// Throws if a layer with attention lacks a Q, K or V tensor, which mtmd uses without checking that it exists.
 void check_attention(const GgufTensors& tensors, const std::string& layer) {
     const auto has = [&](const char* name) { return find_tensor(tensors, layer + name) != nullptr; };
     if (!has("attn_out.weight") || has("attn_qkv.weight")) {
@@ -132,7 +132,7 @@ void check_layer_count(const GgufValues& values, const std::string& key) {
     }
 }
 
-// Kinds that use position embeddings without checking that they exist.
+// Kinds of projectors for which mtmd uses position embeddings without checking that they exist.
 constexpr std::string_view kWithPositions[] = {
     "adapter",      "deepseekocr", "deepseekocr2", "gemma3",         "gemma4uv",    "gemma4v",
     "idefics3",     "internvl",    "janus_pro",    "kimik25",        "kimivl",      "ldp",
@@ -211,8 +211,9 @@ void check_pixels(const GgufValues& values, double patch, double width) {
     check("preproc_image_size", 2, kMaxScaledUp);
 }
 
-// An image is split into patches, and each patch is multiplied by weights of its size. mtmd allocates memory
-// in proportion, so the file must contain as many weights as its metadata implies.
+// Checks the sizes of patches and images: mtmd splits an image into patches, and multiplies each patch by
+// weights of the same size. mtmd allocates memory in proportion to the sizes in the metadata, so the file
+// must contain as many weights as these sizes imply.
 void check_patches(const GgufValues& values, const GgufTensors& tensors) {
     constexpr double kColours = 3;
     constexpr double kLeeway = 4;   // tolerance factor: kinds of projectors count patches differently

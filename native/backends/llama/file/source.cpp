@@ -35,8 +35,7 @@ std::FILE* open_for_reading(const std::filesystem::path& path) {
 #ifdef _WIN32
     return _wfopen(path.c_str(), L"rb");
 #else
-    // O_NONBLOCK: the file may have been replaced by a FIFO since it was checked, and opening that would
-    // block.
+    // O_NONBLOCK: the file may have been replaced by a FIFO since the check, and opening a FIFO would block.
     const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat found = {};
     std::FILE* file = nullptr;
@@ -52,8 +51,9 @@ std::FILE* open_for_reading(const std::filesystem::path& path) {
 #endif
 }
 
-// Throws if opening or reading `where` could block forever. Files in /proc and similar file systems report no
-// size, and reading some of them blocks.
+// Returns the size of the file `where`; 0: the size cannot be determined. Throws if opening or reading the
+// file could block forever: files in /proc and similar file systems report no size, and reading some of them
+// blocks.
 std::uint64_t checked_size(const std::filesystem::path& where, const std::string& path) {
     constexpr std::uint64_t kHeader = 24; // bytes, the minimum of a GGUF file
     std::error_code failure;

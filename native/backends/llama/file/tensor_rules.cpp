@@ -1,4 +1,5 @@
-// Validates GGUF files before llama.cpp reads them: each tensor's type must suit its role.
+// Validates the tensor types of GGUF files before llama.cpp reads them: each type must suit the tensor's
+// role.
 #include "file/tensor_rules.hpp"
 
 #include <algorithm>
@@ -9,7 +10,7 @@ namespace sotto::llama {
 namespace {
 
 enum class Role {
-    Vector, // operand of an element-wise operation: ggml requires f32 beside f32
+    Vector, // operand of an element-wise operation: ggml requires f32 if the other operand is f32
     Index,  // a table of integers
     Weights // left operand of a matrix product, or a table whose rows are looked up
 };
@@ -31,7 +32,8 @@ constexpr std::array<std::string_view, 22> kVectors = {
     "time_mix_r_k",    "time_mix_lerp_fused",
 };
 
-// The base name of blk.0.ssm_a and of blk.0.ssm_a.weight is ssm_a.
+// Returns true if a tensor's base name is in kVectors. The base name of blk.0.ssm_a and of blk.0.ssm_a.weight
+// is ssm_a.
 bool is_vector(std::string_view name) {
     if (name.starts_with("blk.")) {
         name.remove_prefix(std::min(name.size(), name.find('.', 4) + 1));
@@ -42,7 +44,8 @@ bool is_vector(std::string_view name) {
     return std::find(kVectors.begin(), kVectors.end(), name) != kVectors.end();
 }
 
-// The same rule as in llama.cpp's converters and quantiser: one dimension, or a normalisation weight.
+// Returns the role of a tensor. As in llama.cpp's converters and quantiser, tensors of one dimension and
+// normalisation weights are vectors.
 Role role_of(const GgufTensor& tensor) {
     const std::string_view name = tensor.name;
     if (is_index(name)) {

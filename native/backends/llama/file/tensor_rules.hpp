@@ -8,7 +8,7 @@
 namespace sotto::llama {
 
 // Returns true if matrix products and row lookups support this ggml_type, that is, if ggml's CPU traits have
-// a dot product for it; tests compare the two.
+// a dot product for it; tests compare this function with the traits.
 bool reads_as_weights(std::uint32_t type);
 
 // Returns the tensor with that name; NULL: the file has no such tensor.
