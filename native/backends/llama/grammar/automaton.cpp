@@ -6,7 +6,7 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMaxTransitions = 1 << 20; // of 4 bytes each
+constexpr std::size_t kMaxTransitions = 1 << 20; // 4 bytes each
 
 bool is_character(llama_gretype type) {
     return type == LLAMA_GRETYPE_CHAR || type == LLAMA_GRETYPE_CHAR_NOT || type == LLAMA_GRETYPE_CHAR_ALT;
@@ -21,7 +21,7 @@ Automaton::Automaton(const std::string& gbnf, const llama_vocab* vocab, std::siz
         throw std::runtime_error("failed to parse grammar");
     }
     find_classes();
-    state_of({}); // kDead
+    state_of({}); // the first state is kDead
     start_ = state_of(llama_grammar_get_stacks(grammar_.get()));
 }
 

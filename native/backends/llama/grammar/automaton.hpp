@@ -18,7 +18,7 @@ namespace sotto::llama {
 class Automaton {
 public:
     using State = std::uint32_t;
-    static constexpr State kDead = 0; // no text is accepted from here
+    static constexpr State kDead = 0; // the text so far is not accepted
 
     // Throws std::runtime_error if llama.cpp cannot parse `gbnf`. A grammar that names
     // tokens by their text needs the vocabulary.
@@ -40,8 +40,8 @@ public:
     // Returns true if the text may end in this state.
     bool is_end(State state) const { return data_[state].ends; }
 
-    // Drops all states but `state` if they take too much memory. Returns the new
-    // number of `state`; start() is invalid afterwards.
+    // Drops all states but `state` if the states take too much memory. Returns the number that `state` has
+    // afterwards; start() is invalid if states were dropped.
     State shrink(State state);
 
 private:
@@ -62,7 +62,7 @@ private:
     std::unique_ptr<llama_grammar, Free> grammar_;
     std::size_t max_states_;
     bool usable_ = true;
-    std::vector<char32_t> limits_;                 // first character of each class that all rules treat alike
+    std::vector<char32_t> limits_; // first character of each class, which all rules treat alike
     std::array<std::uint32_t, kAscii> ascii_ = {}; // class of each ASCII character
     std::vector<StateData> data_;                  // by state
     std::map<llama_grammar_stacks, State> states_;

@@ -1,8 +1,8 @@
-// Limits grammars that a host wrote.
+// Validates grammars that a host wrote, and limits their size and ambiguity.
 //
 // llama.cpp tracks every possible parse of the answer so far as a stack, and tests each token against each
-// stack: an ambiguous grammar would take it forever. Its own check of left recursion takes exponential time
-// on some grammars, and its parser writes errors to stderr; so grammars are checked here first.
+// stack: an ambiguous grammar could take unbounded time. Its own check of left recursion takes exponential
+// time on some grammars, and its parser writes errors to stderr; so grammars are checked here first.
 #include "grammar/grammar.hpp"
 
 #include "grammar/grammar_size.hpp"
@@ -18,7 +18,7 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMaxCalls = 2'000'000; // by llama.cpp's check of left recursion
+constexpr std::size_t kMaxCalls = 2'000'000; // calls in llama.cpp's check of left recursion
 constexpr std::size_t kDeepestCalls = 3000;
 
 bool is_end(const llama_grammar_element& element) {
@@ -89,7 +89,8 @@ public:
         }
     }
 
-    // Follows the leftmost symbols of each rule as llama.cpp does, but visits each rule once.
+    // Throws if a rule is left-recursive, or if llama.cpp's own check would take too long or recurse too
+    // deeply. Follows the leftmost symbols of each rule as llama.cpp does, but visits each rule once.
     void left_recursion() {
         const auto size = parser_.rules.size();
         std::vector<State> states(size);
@@ -160,7 +161,8 @@ private:
         throw Error(SOTTO_ERROR_ARGUMENT, "invalid " + path_ + ": " + why);
     }
 
-    // llama.cpp names generated sub-rules after their rule, with a suffix.
+    // Returns the name of a rule, for errors. llama.cpp names a generated sub-rule after its rule, with a
+    // suffix, which is left out.
     std::string name_of(std::size_t rule) const {
         for (const auto& [name, id] : parser_.symbol_ids) {
             if (id == rule) {
@@ -221,7 +223,7 @@ private:
             if (inner.seen == State::Seen::No) {
                 inner.seen = State::Seen::Open;
                 const auto next = last.first[last.next];
-                open.push_back({next, first_of(next)}); // and return to it afterwards
+                open.push_back({next, first_of(next)}); // then continues with the current rule
                 continue;
             }
             state.calls = std::min(state.calls + inner.calls, kMaxCalls + 1);

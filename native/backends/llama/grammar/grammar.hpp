@@ -1,4 +1,4 @@
-// Limits grammars that a host wrote.
+// Validates grammars that a host wrote, and limits their size and ambiguity.
 #pragma once
 
 #include "runtime/fence.hpp"

@@ -24,7 +24,7 @@ bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-// Scans the text of a grammar. Leaves syntax errors to the parser.
+// Counts the rules and elements of a grammar after expansion. Leaves syntax errors to the parser.
 class Scanner {
 public:
     Scanner(const std::string& text, const std::string& path) : text_(text), path_(path) {}

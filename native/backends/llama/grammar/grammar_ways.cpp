@@ -1,8 +1,8 @@
 // Measures the ambiguity of a grammar: the number of parses that llama.cpp tracks.
 //
-// If the next character fits several alternatives, llama.cpp follows each and does not merge equal ones. This
-// code feeds a run of one repeated character to each place of the grammar with a choice, and counts the
-// parses. Tokens are short, or are such runs: words, blanks, lines of dashes.
+// If the next character fits several alternatives, llama.cpp follows each alternative, and does not merge
+// equal parses. This code feeds a run of one repeated character to each place of the grammar with a choice,
+// and counts the parses. Most tokens are short words, and long tokens are such runs: blanks, lines of dashes.
 #include "grammar/grammar_ways.hpp"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t kMaxStacks = 600;     // stacks reachable from one place
 constexpr std::size_t kMaxSteps = 20'000;   // steps to find these stacks
 constexpr std::size_t kDeepestStack = 2000; // symbols on a stack
-constexpr std::size_t kLongestRun = 24;     // characters
-constexpr std::size_t kSoon = 1;            // characters after which growth is checked
+constexpr std::size_t kLongestRun = 24;     // characters of a run
+constexpr std::size_t kSoon = 1;            // a run ends unless parses grow from here to kLater
 constexpr std::size_t kLater = 3;
 constexpr std::uint64_t kMaxWays = 8192;  // parses of a run, summed over its characters
 constexpr std::size_t kMaxTried = 12;     // characters tried at one place
@@ -37,7 +37,7 @@ bool is_token(const Element* at) {
     return at->type == LLAMA_GRETYPE_TOKEN || at->type == LLAMA_GRETYPE_TOKEN_NOT;
 }
 
-// Returns whether the character class at `at` contains `character`, and the element after the class.
+// Returns true if the character class at `at` contains `character`, and the element after the class.
 std::pair<bool, const Element*> match(const Element* at, std::uint32_t character) {
     const bool inverse = at->type == LLAMA_GRETYPE_CHAR_NOT;
     bool found = false;
@@ -71,7 +71,7 @@ class Ways {
 public:
     explicit Ways(const llama_grammar_rules& rules) : rules_(rules) {}
 
-    // Throws TooMany.
+    // Feeds a run of each character that may follow `place`. Throws TooMany if a run has too many parses.
     void from(const Element* place) {
         Stacks stacks;
         expand({place}, 1, stacks);
@@ -87,7 +87,7 @@ public:
     }
 
 private:
-    using Stacks = std::map<Stack, std::uint64_t>; // with the number of parses that lead to each stack
+    using Stacks = std::map<Stack, std::uint64_t>; // value: number of parses that lead to the stack
 
     void run(Stacks stacks, std::uint32_t character) {
         std::uint64_t ways = 0;

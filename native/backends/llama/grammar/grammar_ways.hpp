@@ -8,7 +8,7 @@
 
 namespace sotto::llama {
 
-// Returns the rule that is too ambiguous, or nothing.
+// Returns the index of a rule that is too ambiguous; nothing: no rule is.
 std::optional<std::size_t> too_many_ways(const llama_grammar_rules& rules, std::size_t root);
 
 } // namespace sotto::llama

@@ -1,4 +1,4 @@
-// Constraints on an answer's format.
+// Creates and caches constraints on an answer's format.
 #include "grammar/schema/constraints.hpp"
 
 #include "grammar/grammar.hpp"
@@ -7,7 +7,7 @@
 namespace sotto::llama {
 namespace {
 
-constexpr std::size_t kMaxKept = 4 << 20; // bytes
+constexpr std::size_t kMaxKept = 4 << 20; // bytes of cached constraints
 
 struct Asked {
     Json schema; // null: no schema

@@ -20,12 +20,13 @@ struct Constraint {
 };
 
 // Creates and caches constraints: converting a large schema takes 0.1 s. Any thread. All functions throw
-// Error that names the place in the request.
+// Error if a constraint is invalid; the error names the place in the request.
 class Constraints {
 public:
     explicit Constraints(const llama_vocab* vocab);
 
-    // Returns the constraint for "response_format" or "json_schema" of a request; nullptr if it has neither.
+    // Returns the constraint for "response_format" or "json_schema" of a request; nullptr if the request has
+    // neither.
     std::shared_ptr<const Constraint> answer_schema(const Json& body) const;
 
     // Returns the constraint for the arguments of tool `index`, tagged so that one grammar can contain all

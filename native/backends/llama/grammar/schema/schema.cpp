@@ -16,7 +16,7 @@ constexpr std::uint64_t kMaxRepetitions = 12'000;    // sum over all repetitions
 constexpr std::uint64_t kFewTimes = 64;
 constexpr std::size_t kMaxWritten = 5000;
 constexpr std::size_t kMaxMembers = 256;
-constexpr std::size_t kFewValues = 8; // this many values are written separately; more share their prefixes
+constexpr std::size_t kFewValues = 8; // fewer values of an enum are listed; more values share prefixes
 
 // Rewrites schemas for the converter, using only keywords that the converter enforces.
 class Writer {
@@ -50,17 +50,17 @@ public:
             }
         }
         for (const auto& [name, schema] : document_.items()) {
-            (*start)[name] = schema; // no keyword has such a name
+            (*start)[name] = schema; // `name` was generated, and is no keyword
         }
         return {std::move(*start), std::move(rules_), ""};
     }
 
 private:
-    // Returns nothing if the schema allows no value.
+    // Returns the rewritten schema; nothing if `schema` allows no value.
     std::optional<Schema> written(const Schema& schema, const std::string& path) {
         auto made = written(flattener_.alternatives(schema, path), path);
         for (const char* note :
-             // kept, because models read the schemas of tools
+             // these notes are kept, because models read the schemas of tools
              {"title", "description", "default", "examples"}) {
             if (made && schema.is_object() && has(schema, note)) {
                 (*made)[note] = schema[note];
@@ -246,7 +246,7 @@ private:
         return made;
     }
 
-    // Requires all of the tuple's items if the schema permits that.
+    // Rewrites a tuple to a fixed number of items: all of `first` that `most` permits, and at least `least`.
     std::optional<Schema> tuple(
         const Schema& first,
         const Schema& every,
@@ -321,7 +321,8 @@ private:
                 "a member \"*\" is not supported beside unnamed ones; set \"additionalProperties\" to false"
             );
         }
-        // Under a name of its own, so that the converter's rule for additional keys can be found.
+        // Stores the object under a name of its own, by which mended_grammar() finds the converter's rule for
+        // additional keys.
         const auto name = tag_ + "o" + std::to_string(rules_.size()) + "x";
         rules_["ref-" + name + "-additional-k"] = other_key_rule(names);
         document_[name] = std::move(whole);
@@ -334,7 +335,7 @@ private:
     const SchemaUse use_;
     Flattener flattener_;
     Schema document_ = Schema::object();
-    std::vector<std::string> refs_; // index of a reference is its name
+    std::vector<std::string> refs_; // a reference is named by its index
     std::size_t done_ = 0;          // number of references whose targets are written
     std::size_t written_ = 0;       // number of schemas written
     std::uint64_t times_left_ = kMaxRepetitions;
@@ -344,7 +345,7 @@ private:
 std::string grammar_of(const HeldSchema& held, const std::string& path) {
     const auto document = common_chat_schema_from_json(common_json::parse(text_of(held.schema)));
     const auto grammar = build_grammar([&](const common_grammar_builder& builder) {
-        // Nested under a prefix, so that no member's name collides with that of another rule.
+        // The prefix "s" keeps rules of members from having the same name as another rule.
         builder.add_rule("root", builder.add_schema("s", *document.root));
     });
     const auto mended = mended_grammar(grammar, held.rules);

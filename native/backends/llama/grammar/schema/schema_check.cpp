@@ -80,7 +80,7 @@ constexpr Hopeless kHopeless[] = {
     {"$recursiveRef", "use \"$ref\""},
 };
 
-// Walks one schema document.
+// Checks all schemas of one document.
 class Checker {
 public:
     Checker(const Schema& root, const std::string& path) : root_(root), root_path_(path) {}

@@ -1,4 +1,4 @@
-// Number of members of an object in a JSON schema, and dependencies between them.
+// Checks the number of members of an object in a JSON schema, and dependencies between members.
 #include "grammar/schema/schema_parts.hpp"
 
 #include <algorithm>

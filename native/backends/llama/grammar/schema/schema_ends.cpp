@@ -46,7 +46,8 @@ private:
     std::set<const Schema*> done_;
 };
 
-// Returns true if a value of this rewritten schema can be finite.
+// Returns true if a value of this rewritten schema can be finite. `ending`: names of the schemas that are
+// known to have a finite value.
 bool ends(const Schema& schema, const std::set<std::string>& ending) {
     const auto does = [&](const Schema& each) { return ends(each, ending); };
     if (schema.contains("$ref")) {

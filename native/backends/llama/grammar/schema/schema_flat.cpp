@@ -38,7 +38,7 @@ bool speaks_of(const Schema& schema, const std::string& type) {
 }
 
 // Returns the types that a schema names or, if it names none, the types that its keywords apply to. An answer
-// restricted to these is valid under the schema.
+// restricted to these types is valid under the schema.
 std::vector<std::string> types_of(const Schema& schema) {
     std::vector<std::string> types;
     const auto named = schema.find("type");
@@ -59,7 +59,8 @@ std::vector<std::string> types_of(const Schema& schema) {
     return types;
 }
 
-// Drafts before 2020-12 use "items" and "additionalItems" for "prefixItems" and "items".
+// Renames a list "items" to "prefixItems", and "additionalItems" to "items": drafts before 2020-12 use the
+// old names.
 void modernise(Schema& array) {
     if (const auto items = array.find("items"); items != array.end() && items->is_array()) {
         array["prefixItems"] = Schema(*items);

@@ -1,4 +1,4 @@
-// String formats that a grammar can enforce.
+// Converts string formats that a grammar can enforce to patterns.
 #include "grammar/schema/schema_parts.hpp"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ bool known(const std::string& format) {
     return format == "date" || format == "time" || format == "date-time" || format == "uuid";
 }
 
-// Formats apply to strings only; a schema that allows no strings ignores them.
+// Returns true if a schema allows strings. Formats apply to strings only; other types ignore formats.
 bool may_be_string(const Schema& schema) {
     const auto type = schema.find("type");
     if (type == schema.end() || !type->is_array()) {

@@ -41,7 +41,7 @@ public:
     }
 
 private:
-    // Calls `check` with the keyword's value if the keyword is present.
+    // Returns the result of `check` for the keyword's value; true if the keyword is absent.
     template <typename Check>
     static bool where(const Schema& schema, const char* key, Check&& check) {
         const auto found = schema.find(key);

@@ -6,7 +6,8 @@
 namespace sotto::llama {
 namespace {
 
-// Children are merged lazily, when they are visited.
+// Returns a schema that requires both child schemas. They are merged lazily, when the Flattener visits the
+// result.
 Schema both_of(const Schema& one, const Schema& other) {
     return one == other ? one : Schema{{"allOf", Schema::array({one, other})}};
 }

@@ -1,4 +1,4 @@
-// Numbers within bounds in a JSON schema.
+// Creates grammar rules for the numbers that a JSON schema's bounds allow.
 #include "grammar/schema/schema_parts.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Decimal {
     bool is_in = true; // the bound is inclusive
 };
 
-// Maximum fraction digits after those of a bound.
+// Maximum number of fraction digits that are generated after the fraction digits of a bound.
 constexpr int kMoreDigits = 6;
 const auto& kAnyDigits = *new std::string("[0-9]{0," + std::to_string(kMoreDigits) + "}");
 const auto& kAboveZero = *new std::string("\"0\"{0," + std::to_string(kMoreDigits) + "} [1-9] " + kAnyDigits);
@@ -41,7 +41,7 @@ std::string trimmed(std::string fraction) {
     return fraction;
 }
 
-// Rule for fraction digits that are at least `least`.
+// Returns a rule for fraction digits that are at least `least`. `is_in`: `least` itself is allowed.
 std::string no_less(const std::string& least, bool is_in) {
     if (least.empty()) {
         return is_in ? kAnyDigits : kAboveZero;
@@ -54,7 +54,7 @@ std::string no_less(const std::string& least, bool is_in) {
     return rule;
 }
 
-// Rule for one or more fraction digits that are at most `most`, which must not be 0.
+// Returns a rule for one or more fraction digits that are at most `most`, which must not be 0.
 std::string no_more(const std::string& most, bool is_in) {
     std::string rule;
     if (most[0] > '0') {
@@ -68,7 +68,7 @@ std::string no_more(const std::string& most, bool is_in) {
     return rule;
 }
 
-// Rule for fraction digits from `least` to `most`. Empty if there are none.
+// Returns a rule for fraction digits from `least` to `most`; empty if no digits are allowed.
 std::string between(std::string least, std::string most, bool least_in, bool most_in) {
     const auto size = std::max(least.size(), most.size());
     least.resize(size, '0');
@@ -97,7 +97,7 @@ std::string between(std::string least, std::string most, bool least_in, bool mos
     return begin.empty() ? rule : "\"" + begin + "\" (" + rule + ")";
 }
 
-// Returns llama.cpp's rule for integers.
+// Returns llama.cpp's rule for integers from `least` to `most`.
 std::string whole(std::int64_t least, std::int64_t most) {
     const Schema schema = {{"type", "integer"}, {"minimum", least}, {"maximum", most}};
     const auto grammar = json_schema_to_grammar(common_json::parse(text_of(schema)));
@@ -106,7 +106,7 @@ std::string whole(std::int64_t least, std::int64_t most) {
     return grammar.substr(from, grammar.find('\n', from) - from);
 }
 
-// Rule for magnitudes from `least` to `most`. Empty if there are none.
+// Returns a rule for magnitudes from `least` to `most`; empty if there are none.
 std::string magnitude(const Decimal& least, const Decimal& most) {
     std::string rule;
     const auto first = std::to_string(least.whole);
@@ -137,7 +137,8 @@ std::string magnitude(const Decimal& least, const Decimal& most) {
     return rule;
 }
 
-// Magnitude of a bound, rounded to the digits that we generate; `up`: rounded up, otherwise down.
+// Returns the magnitude of a bound, rounded to the number of digits that rules generate. `up`: rounds up,
+// otherwise down.
 Decimal decimal(const Schema& value, bool is_in, bool up) {
     const auto number = std::abs(value.get<double>());
     if (number > static_cast<double>(kMax)) {

@@ -1,4 +1,4 @@
-// Internal parts of held_schema().
+// Checks, rewriting steps and grammar rules of which held_schema() is composed.
 #pragma once
 
 #include "grammar/schema/schema.hpp"
@@ -29,7 +29,7 @@ unsupported_schema(const std::string& path, const Schema& value, const std::stri
 // Formats a value as one short line; strings without quotes.
 std::string shown(const Schema& value);
 
-// Path of the member `key` below `path`, for errors.
+// Returns the path of the member `key` below `path`, for errors.
 std::string below(const std::string& path, const std::string& key);
 std::string below(const std::string& path, std::size_t index);
 
@@ -44,7 +44,8 @@ void check_circles(const Schema& root, const std::map<const Schema*, std::string
 std::set<std::string> endless_of(const Schema& document);
 
 // Throws if an object with these members, of which `required` are always present, may violate
-// "minProperties", "maxProperties" or a dependency between members. `open`: it may have other members too.
+// "minProperties", "maxProperties" or a dependency between members. `open`: the object may have other members
+// too.
 void check_counts(
     const Schema& schema, const Schema& members, const Schema& required, bool open, const std::string& path
 );
@@ -52,7 +53,7 @@ void check_counts(
 // Returns the target of the reference "#/..." in `root`, or nullptr.
 const Schema* find_ref(const Schema& root, const std::string& ref);
 
-// Path of a resolved reference `ref`, for errors.
+// Returns the path of the target of reference `ref`, for errors.
 std::string place_of_ref(const std::string& path, const std::string& ref);
 
 // Returns true if two values are equal in JSON's sense.
@@ -70,7 +71,7 @@ public:
     // Empty: the schema allows nothing.
     std::vector<Schema> alternatives(const Schema& schema, const std::string& path);
 
-    // Like alternatives(), but returns only those that are objects, with references resolved.
+    // Like alternatives(), but returns only the alternatives that are objects, with references resolved.
     std::vector<Schema> objects(const Schema& schema, const std::string& path);
 
 private:
@@ -103,9 +104,9 @@ std::string json_pattern(const std::string& pattern, Length length, const std::s
 
 // Throws if the schema has a format that a grammar cannot enforce.
 void check_format(const Schema& schema, const std::string& path);
-// Pattern for all spellings that we generate of a format that check_format() accepts.
+// Returns a pattern for all strings that rules generate for a format that check_format() accepts.
 std::string format_pattern(const std::string& format);
-// Schema of a string in that format and of this length. Nothing: no such string exists.
+// Returns the schema of a string with this format and length; nothing if no such string exists.
 std::optional<Schema> formatted_string(const std::string& format, Length length, const std::string& path);
 
 // Bounds of a number. Absent: unbounded.
@@ -129,16 +130,16 @@ std::optional<WholeBounds> whole_bounds(const Bounds& bounds);
 // Returns all integer multiples of `step` within bounds. Throws if there are too many.
 Schema multiples(const Schema& step, const WholeBounds& bounds, const std::string& path);
 
-// Rule for decimal numbers within bounds. Empty if there are none.
+// Returns a rule for decimal numbers within bounds; empty if there are none.
 std::string number_rule(const Bounds& bounds);
 
-// Throws if no number that we can generate is within the bounds.
+// Throws if no number that a rule can generate is within the bounds.
 void check_far(const Bounds& bounds, const std::string& path);
 
-// Rule for any of these JSON texts, with shared prefixes factored out.
+// Returns a rule for any of these JSON texts, with shared prefixes factored out.
 std::string one_of_rule(const std::vector<std::string>& texts);
 
-// Rule for a JSON string that equals none of `names`.
+// Returns a rule for a JSON string that equals none of `names`.
 std::string other_key_rule(const std::vector<std::string>& names);
 
 } // namespace sotto::llama

@@ -2,7 +2,7 @@
 //
 // llama.cpp converts a pattern literally and puts the result between quotes: a dot would also match a quote.
 // So each character class is rewritten as the characters that JSON allows unescaped, and the escapes of the
-// others; "\d" and similar classes are expanded.
+// other characters; "\d" and similar classes are expanded.
 #include "grammar/schema/schema_pattern.hpp"
 
 #include <algorithm>
@@ -105,7 +105,8 @@ private:
     const std::string& path_;
 };
 
-// Returns the only repetition of a pattern like "^[a-z]+$", or nullptr.
+// Returns the repetition that is the whole pattern, as in "^[a-z]+$", if it repeats one character; otherwise
+// nullptr.
 Node* only_repeat(Node& node) {
     if (node.kind == Node::Kind::Repeat) {
         const auto one = pattern::length_of(node.parts[0]);

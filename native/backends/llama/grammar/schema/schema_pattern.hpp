@@ -1,4 +1,4 @@
-// A parsed regular expression.
+// Parses regular expressions of JSON schemas.
 #pragma once
 
 #include "grammar/schema/schema_parts.hpp"
@@ -29,7 +29,7 @@ struct Node {
 // anchor matches any text that `length` permits.
 Node read(const std::string& text, const Length& length, const std::string& path);
 
-// Minimum and maximum length in code points of the texts that a pattern matches.
+// Returns the minimum and maximum length in code points of the texts that a pattern matches.
 Length length_of(const Node& node);
 
 } // namespace sotto::llama::pattern

@@ -30,8 +30,9 @@ Set all_but(const Set& set) {
     return rest;
 }
 
-// For negated classes. Regex engines disagree on whether "\w" contains letters beyond ASCII, so only
-// characters that are outside of the class in every engine are used.
+// Returns the ASCII characters that are not in `set`, for negated classes. Regex engines disagree on whether
+// "\w" contains letters beyond ASCII, so only characters that are outside of the class in every engine are
+// used.
 Set ascii_but(Set set) {
     set.push_back({0x80, 0x10FFFF});
     return all_but(set);

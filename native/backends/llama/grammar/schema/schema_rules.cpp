@@ -27,7 +27,8 @@ std::string escaped(std::uint32_t character) {
     return text;
 }
 
-// Returns, as ranges, the plain characters that are no child of this trie node.
+// Returns the ranges of characters that JSON strings contain unescaped and that are not a child of this trie
+// node.
 std::string others(const common_trie::node& node) {
     std::string ranges;
     std::uint32_t from = 0x20;
@@ -81,7 +82,7 @@ std::string one_of(const common_trie& trie, std::size_t at) {
     return rule;
 }
 
-// Replacements of llama.cpp's rules of the same names.
+// Returns replacements for llama.cpp's rules of the same names.
 const std::map<std::string, std::string>& stricter_rules() {
     static const auto& rules = *new std::map<std::string, std::string>{
         // No escaped lone surrogates, and no ill-formed bytes.
@@ -115,7 +116,7 @@ Rules rules_of(const std::string& grammar) {
     return rules;
 }
 
-// llama.cpp's built-in rules for JSON.
+// Returns llama.cpp's built-in rules for JSON.
 const std::map<std::string, std::string>& stock_rules() {
     static const auto& rules = *[] {
         const auto grammar = json_schema_to_grammar(
@@ -136,7 +137,8 @@ std::string mended(const std::string& name, const std::string& content, const Sc
         ours != stricter_rules().end() && stock_rules().at(name) == content) {
         return ours->second;
     }
-    // The rule for additional keys of an object. A member named "additional-k" may have the same rule name.
+    // Replaces the converter's rule for additional keys of an object. The rule of a member named
+    // "additional-k" may have the same name.
     if (at != std::string::npos && content.starts_with("[\"] (")) {
         if (const auto ours = rules.find(name.substr(0, at + std::string(kOtherKeys).size()));
             ours != rules.end()) {
@@ -157,7 +159,7 @@ std::string other_key_rule(const std::vector<std::string>& names) {
     bool empty_too = false;
     for (const auto& name : names) {
         common_trie letters({name});
-        bool possible = true; // the rule generates no escapes, so a name that needs them cannot collide
+        bool possible = true; // the rule generates no escapes, so a name with escapes cannot collide
         for (const auto& node : letters.nodes) {
             possible = possible && (node.children.empty() || is_plain(node.children.begin()->first));
         }

@@ -1,4 +1,4 @@
-// Error texts about JSON schemas, and resolution of references.
+// Formats error texts about JSON schemas, and resolves references.
 #include "grammar/schema/schema_parts.hpp"
 
 #include "json/utf8_cut.hpp"
