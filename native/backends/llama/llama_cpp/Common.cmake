@@ -1,7 +1,7 @@
 # The parts of llama.cpp's common/ that Sotto uses: chat templates and their parsers, grammars, samplers.
 #
-# Their dependencies (command line, downloads, a log with its own thread) are left out: the linker drops the functions
-# that would need them, and common_log.cpp replaces the log.
+# The dependencies of these parts (command line, downloads, a log with its own thread) are left out: the
+# linker drops the functions that would need them, and common_log.cpp replaces the log.
 
 set(common ${SOTTO_LLAMA_CPP_DIR}/common)
 include(${common}/parsers/sources.cmake)
@@ -30,7 +30,7 @@ set(
 )
 list(TRANSFORM sources PREPEND ${common}/)
 list(FILTER LLAMA_CHAT_PARSERS_SOURCES INCLUDE REGEX "cpp$")
-# The list's file names are relative to the file that includes it; makes them absolute.
+# Makes the names in LLAMA_CHAT_PARSERS_SOURCES absolute.
 list(TRANSFORM LLAMA_CHAT_PARSERS_SOURCES REPLACE "^.*/parsers/" "${common}/parsers/")
 
 set(absent)
@@ -40,7 +40,8 @@ endif()
 
 add_library(sotto_llama_common STATIC EXCLUDE_FROM_ALL ${sources} ${LLAMA_CHAT_PARSERS_SOURCES} ${absent})
 compile_together(sotto_llama_common all 60 ${LLAMA_CHAT_PARSERS_SOURCES} ${sources})
-set_source_files_properties(${common}/jinja/value.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON) # it specialises
+# value.cpp specialises a template, which must not follow a use of the template in a unity build.
+set_source_files_properties(${common}/jinja/value.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 # Templates are programs from untrusted model files: jinja/ wraps this parser by one that enforces limits.
 set_source_files_properties(
     ${common}/jinja/parser.cpp PROPERTIES COMPILE_DEFINITIONS parse_from_tokens=parse_without_limits

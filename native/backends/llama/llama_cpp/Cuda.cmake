@@ -5,7 +5,7 @@ include(Devices.cmake)
 # A renderer's scheduling context (CiG) supports neither virtual memory management nor several GPUs.
 set(GGML_CUDA_NO_VMM ON)
 set(GGML_CUDA_NCCL OFF)
-include(${SOTTO_LLAMA_CPP_DIR}/ggml/cmake/common.cmake) # has the list of its sources
+include(${SOTTO_LLAMA_CPP_DIR}/ggml/cmake/common.cmake) # has functions that ggml-cuda calls
 set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
 foreach(config DEBUG RELEASE RELWITHDEBINFO MINSIZEREL)
     set(CMAKE_CUDA_FLAGS_${config} "-O3 -DNDEBUG")
@@ -21,8 +21,8 @@ set_target_properties(ggml-cuda PROPERTIES CUDA_STANDARD 17)
 
 sotto_ggml_registry(cuda)
 
-# Limits of shared memory that ggml may use, which only its own headers allow to override, and the compute capabilities
-# of its kernels.
+# Compiles limits.cu with ggml's internal headers and definitions. The file limits the shared memory that ggml
+# uses, and reports the lowest compute capability of ggml's kernels.
 add_library(sotto_ggml_cuda_limits OBJECT EXCLUDE_FROM_ALL ../devices/cuda/limits.cu)
 target_include_directories(
     sotto_ggml_cuda_limits SYSTEM PRIVATE ${ggml_dir}/ggml-cuda ${ggml_dir} ${ggml_includes} ${SOTTO_CUBLAS_INCLUDE_DIR}

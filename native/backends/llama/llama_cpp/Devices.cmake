@@ -1,13 +1,14 @@
 # Build settings of ggml's GPU backends, one library each, and the device registries that include them.
 #
-# llama.cpp itself is not configured for them, which would compile all of it again: only what differs is compiled here.
+# llama.cpp itself is configured without these backends, because otherwise each module would compile all of
+# llama.cpp. Only sources that differ are compiled here.
 include_guard()
 
 get_target_property(ggml_dir ggml SOURCE_DIR)
 get_directory_property(ggml_definitions DIRECTORY ${ggml_dir} COMPILE_DEFINITIONS)
 get_target_property(ggml_includes ggml INCLUDE_DIRECTORIES)
 
-function(ggml_add_backend_library backend) # ggml's own links it to ggml, and so to every module
+function(ggml_add_backend_library backend) # ggml's version links the backend to ggml, and so to every module
     add_library(${backend} STATIC EXCLUDE_FROM_ALL ${ARGN})
     target_compile_definitions(${backend} PRIVATE ${ggml_definitions})
     target_include_directories(${backend} PRIVATE ${ggml_dir})
@@ -15,7 +16,8 @@ function(ggml_add_backend_library backend) # ggml's own links it to ggml, and so
     set_target_properties(${backend} PROPERTIES CXX_STANDARD 17)
 endfunction()
 
-# An object library, so that its symbols come before those of the CPU-only registry.
+# Adds the device registry of a backend, as an object library: its symbols then come before those of the
+# CPU-only registry.
 function(sotto_ggml_registry kind)
     string(TOUPPER ${kind} macro)
     set(registry sotto_ggml_${kind}_registry)

@@ -1,6 +1,6 @@
 # llama.cpp's mtmd: encodes images and sounds into embeddings.
 #
-# Its helpers are left out: they decode files without limits, run other programs and write to the console.
+# mtmd's helpers are left out: they decode files without limits, run other programs and write to the console.
 # media_file.cpp decodes files with the same libraries.
 
 set(mtmd ${SOTTO_LLAMA_CPP_DIR}/tools/mtmd)

@@ -4,7 +4,7 @@ include(CheckCXXCompilerFlag)
 include(CheckCXXSourceCompiles)
 check_cxx_compiler_flag(-mno-amx-tile SOTTO_KNOWS_AMX)
 
-# Compiler flags of a tier; also used for isa_tier.cpp, which records them.
+# Returns the compiler flags of a tier. isa_tier.cpp is compiled with them too, and records them.
 function(sotto_tier_flags tier result)
     if(tier STREQUAL "native")
         if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
@@ -16,7 +16,7 @@ function(sotto_tier_flags tier result)
             endif()
         endif()
         if(CMAKE_CROSSCOMPILING)
-            set(flags) # the machine that builds is not the one that runs
+            set(flags) # the build machine is not the machine that runs the module
         endif()
     elseif(tier MATCHES "^x86-64-v[234]$")
         string(REPLACE "x86-64-v" "x86_64_v" clang_cpu ${tier})

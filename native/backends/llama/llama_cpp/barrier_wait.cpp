@@ -1,11 +1,11 @@
-// Waiting of graph threads for each other.
+// Lets graph threads wait for each other without keeping cores from a game.
 //
 // ggml's threads spin at a barrier after each tensor, which is best while each thread has a core. Beside a
-// game, a thread may lose its core to the game for milliseconds while the others spin. Here, threads of the
-// idle class release their core after some microseconds: first by yielding to a thread on the same core,
-// which may be the awaited one; then by short sleeps, because the system moves a runnable thread to a core
-// that becomes idle, and a sleeping one to an idle core when it wakes. So a step continues with as many cores
-// as the game leaves, down to one, whichever they are.
+// game, a thread may lose its core to the game for milliseconds while the other threads spin. Here, threads
+// of the idle class release their core after some microseconds: first by yielding to a thread on the same
+// core, which may be the awaited one; then by short sleeps, because the system moves a runnable thread to a
+// core that becomes idle, and a sleeping one to an idle core when it wakes. So a step continues with as many
+// cores as the game leaves, down to one, whichever they are.
 //
 // Measured with 4 streams of a 110 M model beside a game on 2 cores (AMD EPYC 7003, Linux 6.18), in prefill
 // and decode tokens per second relative to a single thread: a game of one thread: spinning 0.9 (each thread
@@ -49,7 +49,7 @@ void relax() noexcept {
 
 } // namespace
 
-// Called in each iteration of a loop in which a thread waits for others.
+// Called in each iteration of a loop in which a thread waits for other threads.
 extern "C" void sotto_barrier_turn() {
     relax();
     if (current.thread_class == Wait::Class::unknown) {

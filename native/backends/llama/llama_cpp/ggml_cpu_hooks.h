@@ -1,4 +1,4 @@
-/* Included before ggml-cpu.c. */
+/* Redirects functions that ggml-cpu.c calls. Included before ggml-cpu.c. */
 #pragma once
 
 /* Threads of a graph wait for each other in loops of ggml_thread_cpu_relax(): redirects each iteration to

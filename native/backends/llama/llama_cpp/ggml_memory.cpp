@@ -1,10 +1,11 @@
-// Memory of models. ggml-backend.cpp calls these functions instead of ggml_aligned_malloc(), malloc() and
-// related ones.
+// Allocates the memory of models. ggml-backend.cpp calls these functions instead of ggml_aligned_malloc(),
+// malloc(), calloc(), realloc() and the functions that free.
 //
 // Uses huge pages, which llama.cpp does not request: all weights are read for every token, and address
-// translation of small pages takes a considerable part of that time. Freed memory returns to the system at
-// once, so that the game can use it: malloc keeps blocks below 32 MiB, with fragmentation. Also, a scheduler
-// writes only a part of its 20 MB of tables; from malloc, they would lie on pages that are already in use.
+// translation of small pages takes a considerable part of the time per token. Freed memory returns to the
+// system at once, so that the game can use it: malloc keeps blocks below 32 MiB, with fragmentation. Also,
+// ggml's scheduler writes only a part of its 20 MB of tables: mapped pages that are never written take no
+// memory, but malloc() may return pages that are already in use.
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
@@ -14,7 +15,7 @@
 
 namespace {
 
-constexpr std::size_t kMinMapped = 1 << 16; // the same value decides at allocation and at free
+constexpr std::size_t kMinMapped = 1 << 16; // blocks from this size on are mapped, and unmapped when freed
 constexpr std::size_t kMinHuge = 4 << 20;
 
 void* map(std::size_t size) noexcept {
@@ -24,7 +25,7 @@ void* map(std::size_t size) noexcept {
 
 // Precedes the memory that sotto_malloc() and sotto_calloc() return.
 struct alignas(std::max_align_t) Header {
-    std::size_t size; // including the header
+    std::size_t size; // of the block, including the header
 };
 
 bool is_mapped(const Header& header) noexcept {

@@ -19,7 +19,7 @@ void wait_for_memory() {
     }
 }
 
-// Constructed before all other static objects of the module.
+// Installs wait_for_memory(). Constructed before all other static objects of the module.
 struct Opening {
     Opening() noexcept : before(std::set_new_handler(wait_for_memory)) {}
     std::new_handler before;

@@ -17,7 +17,7 @@ void refuse_thread(const std::error_code& failed) {
 }
 
 #ifndef _WIN32
-// ggml-cpu.c calls this instead of pthread_create(), which it asserts to succeed.
+// ggml-cpu.c calls this function instead of pthread_create(), whose success ggml-cpu.c asserts.
 extern "C" int
 sotto_create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* data) {
     if (const int failed = pthread_create(thread, attributes, run, data); failed != 0) {

@@ -1,4 +1,4 @@
-// Failure to start threads for graphs.
+// Reports that a thread for graphs could not be started.
 #pragma once
 
 #include <system_error>
