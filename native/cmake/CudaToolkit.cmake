@@ -1,6 +1,6 @@
-# The CUDA toolkit: nvcc, the static runtime, and headers including cuBLAS's. Uses the machine's own, or
-# -DSOTTO_NVCC=... -DSOTTO_CUBLAS_INCLUDE_DIR=...; otherwise downloads NVIDIA's packages from the Python package index
-# (1 GB, mostly cuBLAS) and unpacks them in the cache without installing them.
+# The CUDA toolkit: nvcc, the static runtime, and headers including cuBLAS's. Uses the toolkit of the machine,
+# or of -DSOTTO_NVCC=... -DSOTTO_CUBLAS_INCLUDE_DIR=...; otherwise downloads NVIDIA's packages from the Python
+# package index (1 GB, mostly cuBLAS) and unpacks them in the cache without installing them.
 #
 # Sets SOTTO_CUBLAS_INCLUDE_DIR, and SOTTO_CUBLAS_DIR if the library to load at run time was found. Enables the language
 # CUDA, and finds the package CUDAToolkit.
@@ -13,6 +13,7 @@ set(SOTTO_CUDA_ARCHITECTURES
 )
 
 # sotto_pip_wheels(<name> REQUIREMENTS <lines of a requirements file, hashed> RESULT <variable>)
+# downloads and unpacks the wheels once, and sets <variable> to their folder.
 function(sotto_pip_wheels name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "RESULT" "REQUIREMENTS")
     sotto_cache_dir(cache)
@@ -57,7 +58,7 @@ if(NOT SOTTO_NVCC)
         RESULT _toolkit
     )
     set(_toolkit ${_toolkit}/nvidia/cu13)
-    if(NOT EXISTS ${_toolkit}/lib64) # where nvcc looks; and CMake looks for a name that a wheel leaves out
+    if(NOT EXISTS ${_toolkit}/lib64) # for nvcc; CMake searches for a name that the wheel lacks
         file(CREATE_LINK libcudart.so.13 ${_toolkit}/lib/libcudart.so SYMBOLIC)
         file(CREATE_LINK lib ${_toolkit}/lib64 SYMBOLIC)
     endif()
@@ -77,7 +78,7 @@ if(NOT SOTTO_CUBLAS_INCLUDE_DIR)
 endif()
 set(CMAKE_CUDA_COMPILER ${SOTTO_NVCC})
 set(CMAKE_CUDA_ARCHITECTURES ${SOTTO_CUDA_ARCHITECTURES})
-set(CMAKE_CUDA_RUNTIME_LIBRARY None) # it is linked by name
+set(CMAKE_CUDA_RUNTIME_LIBRARY None) # Cuda.cmake links it by name
 set(CMAKE_CUDA_STANDARD 17)
 if(SOTTO_CCACHE)
     set(CMAKE_CUDA_COMPILER_LAUNCHER ${SOTTO_LAUNCHER} ${SOTTO_CCACHE})

@@ -1,6 +1,7 @@
 # Downloads a Debian package of headers with apt, verifies its hash and unpacks it once; never installs it.
 
 # sotto_deb_source(<package> VERSION <v> POOL <folder of the archive> ARCH <arch> SHA256 <hash> RESULT <variable>)
+# sets <variable> to the folder usr of the unpacked package.
 function(sotto_deb_source package)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "VERSION;POOL;ARCH;SHA256;RESULT" "")
     set(stem ${package}_${arg_VERSION}_${arg_ARCH})
@@ -17,7 +18,7 @@ function(sotto_deb_source package)
     set(${arg_RESULT} ${unpacked}/usr PARENT_SCOPE)
 endfunction()
 
-# Downloads from the mirror that this machine's apt uses.
+# Downloads `file` to `archive` from the mirrors that this machine's apt uses.
 function(sotto_deb_download file hash archive)
     execute_process(
         COMMAND apt-get indextargets --format "$(REPO_URI)"

@@ -13,7 +13,7 @@ sotto_pip_source(
     FOLDER vendor/llama.cpp
     RESULT SOTTO_LLAMA_CPP_DIR
 )
-set(SOTTO_LLAMA_ORIGIN "llama-cpp-python ${SOTTO_LLAMA_CPP_PYTHON_VERSION}") # what to call it to people
+set(SOTTO_LLAMA_ORIGIN "llama-cpp-python ${SOTTO_LLAMA_CPP_PYTHON_VERSION}") # shown to users
 
 sotto_pip_source(
     zstandard
@@ -31,5 +31,5 @@ endforeach()
 
 add_library(sotto_json INTERFACE)
 target_include_directories(sotto_json SYSTEM INTERFACE ${SOTTO_LLAMA_CPP_DIR}/vendor)
-set(SOTTO_JSON_HEADER ${CMAKE_CURRENT_LIST_DIR}/../json/destroy_memory.hpp) # which says why
+set(SOTTO_JSON_HEADER ${CMAKE_CURRENT_LIST_DIR}/../json/destroy_memory.hpp) # says why it is included
 target_compile_options(sotto_json INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${SOTTO_JSON_HEADER}>")

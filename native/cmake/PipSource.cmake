@@ -1,6 +1,7 @@
 # Downloads a source distribution from the Python package index with pip, verifies its hash and unpacks it once.
 
-# sotto_pip_source(<package> VERSION <v> SHA256 <hash> FOLDER <inside it> RESULT <variable>)
+# sotto_pip_source(<package> VERSION <v> SHA256 <hash> FOLDER <folder in the archive> RESULT <variable>)
+# unpacks only FOLDER, and sets <variable> to its path.
 function(sotto_pip_source package)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "VERSION;SHA256;FOLDER;RESULT" "")
     string(REPLACE "-" "_" name ${package})
@@ -35,7 +36,7 @@ function(sotto_cache_dir result)
     set(${result} ${dir} PARENT_SCOPE)
 endfunction()
 
-# Fails on a different hash, and keeps the file for inspection.
+# Fails if the SHA-256 of `archive` is not `expected`, and keeps the file for inspection.
 function(sotto_check_hash archive expected)
     file(SHA256 ${archive} actual)
     if(NOT actual STREQUAL expected)
@@ -56,8 +57,8 @@ function(sotto_unpack archive stem folder unpacked)
     endif()
 endfunction()
 
-# Tries several ways to run pip. A build that pip or uv isolates has no pip on its own Python's path, so PYTHONPATH is
-# unset, and uv may provide one.
+# Downloads with the first pip that works. A build that pip or uv isolates has no pip on its own Python's
+# path, so PYTHONPATH is unset, and uv may provide one.
 function(sotto_pip_download requirement archive)
     find_package(Python3 QUIET COMPONENTS Interpreter)
     set(tries "${Python3_EXECUTABLE} -m pip" "python3 -m pip" "python -m pip" pip3 pip "uv tool run pip")
@@ -66,7 +67,7 @@ function(sotto_pip_download requirement archive)
     foreach(try IN LISTS tries)
         separate_arguments(pip NATIVE_COMMAND "${try}")
         sotto_pip_works("${pip}" works)
-        if(works AND NOT failures EQUAL 2) # one may be broken; two that fail have the same reason
+        if(works AND NOT failures EQUAL 2) # after two failures, a third has the same cause
             math(EXPR failures "${failures} + 1")
             sotto_run_pip("${pip}" ${requirement} ${archive} said)
             if(EXISTS ${archive})
@@ -94,8 +95,8 @@ function(sotto_pip_works pip result)
     endif()
 endfunction()
 
-# pip needs a source distribution's build requirements to read its metadata: installs them in an isolated environment of
-# their own, so that the caller's environment needs none.
+# Downloads with pip. To read a source distribution's metadata, pip installs its build requirements in an
+# isolated environment, so that the caller's environment needs none.
 function(sotto_run_pip pip requirement archive output)
     string(REGEX REPLACE "==.*" "" package ${requirement})
     string(RANDOM LENGTH 12 random)

@@ -1,7 +1,9 @@
-# Build requirements of Vulkan code: recent headers, and glslc. No loader library: it is loaded at run time.
+# Build requirements of Vulkan code: recent headers, and glslc. The loader library is not needed: it is loaded
+# at run time.
 #
 # Sets SOTTO_VULKAN_INCLUDE_DIRS and Vulkan_GLSLC_EXECUTABLE. Uses the machine's headers, or those of an SDK
-# (-DVulkan_INCLUDE_DIR=...), if they are of Vulkan 1.4; otherwise downloads Debian's without installing them.
+# (-DVulkan_INCLUDE_DIR=...), if they are of Vulkan 1.4; otherwise downloads Debian's packages of headers
+# without installing them.
 
 include(${CMAKE_CURRENT_LIST_DIR}/DebSource.cmake)
 
@@ -16,7 +18,7 @@ function(sotto_vulkan_minor folder result)
     set(${result} ${minor} PARENT_SCOPE)
 endfunction()
 
-if(NOT CMAKE_CROSSCOMPILING) # else they lie among headers that are not for there
+if(NOT CMAKE_CROSSCOMPILING) # the machine's folder also has headers that do not suit the target
     find_path(Vulkan_INCLUDE_DIR vulkan/vulkan.hpp HINTS $ENV{VULKAN_SDK}/include)
     find_path(SOTTO_SPIRV_INCLUDE_DIR spirv/unified1/spirv.hpp HINTS ${Vulkan_INCLUDE_DIR} $ENV{VULKAN_SDK}/include)
 endif()

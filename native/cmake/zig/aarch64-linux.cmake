@@ -4,6 +4,6 @@ set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(SOTTO_ZIG_TARGET aarch64-linux-gnu.2.28)
 include(${CMAKE_CURRENT_LIST_DIR}/zig.cmake)
 find_program(SOTTO_QEMU NAMES qemu-aarch64 qemu-aarch64-static)
-if(SOTTO_QEMU) # what ctest runs tests with; the system's library is that of Debian's libc6-arm64-cross
+if(SOTTO_QEMU) # ctest runs tests with qemu; Debian's libc6-arm64-cross has the C library
     set(CMAKE_CROSSCOMPILING_EMULATOR ${SOTTO_QEMU} -L /usr/aarch64-linux-gnu)
 endif()

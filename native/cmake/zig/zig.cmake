@@ -6,7 +6,7 @@
 #
 # SOTTO_ZIG is the path of zig's binary, for python3 installations without that package.
 
-set(SOTTO_ZIG_VERSION 0.15.2) # pyproject.toml pins the same
+set(SOTTO_ZIG_VERSION 0.15.2) # pyproject.toml pins the same version
 
 function(sotto_find_zig)
     foreach(python ${Python3_EXECUTABLE} python3 python)
@@ -27,8 +27,8 @@ function(sotto_find_zig)
     endif()
 endfunction()
 
-# Creates a program `name` that calls zig with `arguments`. ccache identifies it by its content, so that must not
-# contain the build folder.
+# Creates a program `name` that calls zig with `arguments`. ccache identifies the program by its content,
+# which must therefore not contain the build folder's path.
 function(sotto_zig_program name arguments)
     set(path ${SOTTO_ZIG_PROGRAMS}/zig-${name})
     file(CONFIGURE OUTPUT ${path} CONTENT "#!/bin/sh\nexec '@SOTTO_ZIG@' ${arguments} \"$@\"\n" @ONLY)
@@ -55,10 +55,11 @@ set(CMAKE_AR ${SOTTO_ZIG_PROGRAMS}/zig-ar CACHE FILEPATH "")
 set(CMAKE_RANLIB ${SOTTO_ZIG_PROGRAMS}/zig-ranlib CACHE FILEPATH "")
 set(CMAKE_DLLTOOL ${SOTTO_ZIG_PROGRAMS}/zig-dlltool CACHE FILEPATH "")
 set(CMAKE_RC_COMPILER ${SOTTO_ZIG_PROGRAMS}/zig-rc)
-# zig compiles its C++ library with debug information regardless of our options; it contains build paths.
+# zig compiles its C++ library with debug information regardless of our options. The debug information
+# contains build paths.
 set(CMAKE_SHARED_LINKER_FLAGS_INIT -Wl,-s)
 set(CMAKE_MODULE_LINKER_FLAGS_INIT -Wl,-s)
-set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY NEVER) # what is installed here is not for there
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY NEVER) # this machine's libraries do not suit the target
 # Identifies the compiler for ccache, which sees only a shell script's name and date.
 set(
     SOTTO_LAUNCHER
