@@ -51,7 +51,7 @@ def makes(api: Api, signature: Signature) -> bool:
     if returned == "sotto_str":
         return True
     for type_, _ in args:
-        struct = api.structs.get(type_.removesuffix("*"))  # none where it is const: that is handed in
+        struct = api.structs.get(type_.removesuffix("*"))  # None if it is const: an input
         if type_.endswith("**") or type_ == "sotto_str*":
             return True
         if struct and not struct.frozen and any(field.type == "sotto_str" for field in struct.fields):

@@ -131,7 +131,7 @@ def members(field: Field, values: dict[str, int]) -> list[str]:
         f".type = FieldType::{field.type.capitalize()}",
         f".operations = {operations:#x}",
     ]
-    numeric = isinstance(field.default, (int, float))  # true is 1
+    numeric = isinstance(field.default, (int, float))  # also bool: true is written as 1
     most = field.bytes if field.bytes is not None else field.max_bytes
     for name, value in (
         ("min", field.min),
@@ -158,7 +158,7 @@ def page(text: str, table: Table) -> str:
 
 
 def table_of(table: Table, group: str) -> str:
-    """Returns the Markdown table of a group; its operations only where they differ."""
+    """Returns the Markdown table of a group, with a column of operations if the operations differ."""
     fields = [field for field in table.fields if field.group == group]
     differ = len({field.operations for field in fields}) > 1
     rows = [
@@ -181,7 +181,7 @@ def operations(field: Field, table: Table) -> str:
     without = [op for op in table.operations if op not in every]
     if len(without) < len(table.operations) / 2:
         return "all but " + ", ".join(without)
-    if {"chat", "completion", "infill"} <= every:  # save_state takes the bodies of these
+    if {"chat", "completion", "infill"} <= every:  # save_state takes the bodies of these operations
         return ", ".join(["completions", *sorted(every - {"chat", "completion", "infill", "save_state"})])
     return ", ".join(field.operations)
 

@@ -1,4 +1,4 @@
-"""Reads the public headers: what they declare, and how it is laid out.
+"""Reads the declarations of the public headers, and computes the layout of structs.
 
 The headers are written in a strict subset of C, so this stays short: opaque structs, structs of
 sized integers, floats, pointers and frozen structs, `typedef int32_t` or `uint32_t` followed by an
@@ -19,14 +19,14 @@ from pycparser import c_ast, c_parser
 import docs
 
 SIZES = {"int32_t": 4, "uint32_t": 4, "uint64_t": 8, "int64_t": 8, "float": 4, "size_t": 8}
-DIRECTIVES = re.compile(  # what may stand after a `#`, beside a constant
+DIRECTIVES = re.compile(  # allowed directives other than constants, without the `#`
     r"include (<std(def|int)\.h>|<sotto/\w+\.h>|\"\w+\.h\")"
     r"|ifndef SOTTO_(\w+_)?H|define SOTTO_(\w+_)?H|else|endif"
     r"|if defined\((_WIN32|SOTTO_BUILDING)\)|define SOTTO_(API|CALL|EXPORT|NUL|INIT\(type\))( .*)?"
 )
 CONSTANT = re.compile(r'define (SOTTO_[A-Z0-9_]+) (?:"([^"]*)"|(-?\d+))')
 
-Signature = tuple[str, list[tuple[str, str]]]  # what comes back; type and name of each argument
+Signature = tuple[str, list[tuple[str, str]]]  # return type; type and name of each argument
 
 
 @dataclass
@@ -47,18 +47,18 @@ class Struct:
 
 @dataclass
 class Api:
-    texts: dict[str, str] = field(default_factory=dict)  # of each header, the declarations alone
-    where: dict[str, str] = field(default_factory=dict)  # of each name, the header
+    texts: dict[str, str] = field(default_factory=dict)  # by header: its declarations only
+    where: dict[str, str] = field(default_factory=dict)  # by name: the header that declares it
     structs: dict[str, Struct] = field(default_factory=dict)
     opaque: list[str] = field(default_factory=list)
     scalars: dict[str, str] = field(default_factory=dict)
-    enums: dict[str, str] = field(default_factory=dict)  # of each constant in an enum, the type
+    enums: dict[str, str] = field(default_factory=dict)  # by constant of an enum: the enum's type
     constants: dict[str, int | str] = field(default_factory=dict)
     callbacks: dict[str, Signature] = field(default_factory=dict)
     functions: dict[str, Signature] = field(default_factory=dict)
 
     def of(self, name: str) -> Api:
-        """What one header declares. It may use the types of the others."""
+        """Returns the declarations of one header, which may use the types of other headers."""
 
         def own(names: dict[str, Any]) -> dict[str, Any]:
             return {key: value for key, value in names.items() if self.where[key] == name}
@@ -74,12 +74,12 @@ class Api:
 
 
 def read(include: Path, names: list[str]) -> Api:
-    """Everything the headers `names` in the folder `include` declare, in that order."""
+    """Returns everything that the headers `names` in the folder `include` declare, in that order."""
     return Reader({name: (include / name).read_text() for name in names}).api
 
 
 class Reader:
-    """One pass over the headers; refuses with the place of the offence."""
+    """Reads the headers in one pass. Raises SyntaxError that names the place of a fault."""
 
     def __init__(self, sources: dict[str, str]) -> None:
         self.api = Api()
@@ -96,7 +96,7 @@ class Reader:
         docs.check(self.api, sources)
 
     def declarations(self, name: str, text: str) -> str:
-        """The declarations alone, on the lines where they were: no directives, comments, SOTTO_ macros."""
+        """Returns the declarations on their original lines, without directives, comments and macros."""
         text = blank(r"/\*.*?\*/", text)
         text = blank(r"^#ifdef __cplusplus\n.*?^#(?:else|endif)", text)
         for line in re.finditer(r"^#\s*((?:.*\\\n)*.*)$", text, re.M):
@@ -141,7 +141,7 @@ class Reader:
             api.structs[node.name] = self.lay_out(node, type_.type.decls)
 
     def name(self, node: c_ast.Node) -> None:
-        """Keeps where a name is from."""
+        """Records the header of a name. Raises SyntaxError if the name lacks our prefix or is a duplicate."""
         if node.name is None or not node.name.lower().startswith("sotto_") or node.name in self.api.where:
             raise SyntaxError(f"{node.coord}: {node.name} is no name of ours, or a second time the same")
         self.api.where[node.name] = node.coord.file
@@ -183,7 +183,7 @@ class Reader:
         return struct
 
     def measure(self, node: c_ast.Node, type_: str) -> tuple[int, int]:
-        """Size and alignment of a type that may be held or passed, in bytes."""
+        """Returns size and alignment, in bytes, of a type that may be stored or passed."""
         api = self.api
         base = base_type(type_)
         base = api.scalars.get(base, base)
@@ -200,7 +200,7 @@ class Reader:
 
 
 def blank(pattern: str, text: str) -> str:
-    """Blots out what matches, but for the ends of lines."""
+    """Removes all matches of a pattern, except their line ends."""
     return re.sub(pattern, lambda match: "\n" * match[0].count("\n"), text, flags=re.M | re.S)
 
 
@@ -209,7 +209,7 @@ def spelled_void(params: list[c_ast.Node]) -> bool:
 
 
 def spell(node: c_ast.Node) -> str:
-    """The one way in which we write a type."""
+    """Returns the canonical spelling of a type."""
     const = " const" if "const" in (getattr(node, "quals", None) or []) else ""
     if isinstance(node, c_ast.PtrDecl) and not isinstance(node.type, c_ast.FuncDecl):
         return spell(node.type) + "*" + const
@@ -221,7 +221,7 @@ def spell(node: c_ast.Node) -> str:
 
 
 def value(item: c_ast.Enumerator) -> int:
-    """A constant's value: a plain number that an int holds."""
+    """Returns a constant's value. Raises SyntaxError unless it is a plain number that fits an int."""
     node, sign = item.value, 1
     if isinstance(node, c_ast.UnaryOp) and node.op == "-":
         node, sign = node.expr, -1
@@ -231,10 +231,10 @@ def value(item: c_ast.Enumerator) -> int:
 
 
 def base_type(type_: str) -> str:
-    """What a type is about: without const and pointers."""
+    """Returns a type without const and pointers."""
     return re.sub(r"\bconst\b|[* ]", "", type_)
 
 
 def sized(api: Api) -> Iterator[Struct]:
-    """The structs that may grow."""
+    """Returns the structs that may grow."""
     return (struct for struct in api.structs.values() if not struct.frozen)

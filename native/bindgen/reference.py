@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-# A comment and what it stands before: a function, a struct, a typedef with or without an enum, or a macro.
+# A comment and the declaration after it: a function, a struct, a typedef with or without an enum, or a macro.
 ENTRY = re.compile(
     r"^/\*\*((?:(?!\*/).)*)\*/\n"
     r"(SOTTO_API.*?;\n|typedef struct (\w+) \{.*?\n\} \3;\n|typedef [^;{]*;\n(?:enum \{.*?\n\};\n)?"
@@ -35,7 +35,7 @@ def header(source: str, name: str) -> str:
 
 
 def entries(source: str) -> Iterator[str]:
-    """Returns each declaration with its comment."""
+    """Yields each declaration with its comment."""
     for match in ENTRY.finditer(source):
         comment, code = plain(match[1]), match[2].rstrip()
         tagged = re.split(r"^@", comment, flags=re.M)
@@ -55,7 +55,7 @@ def symbol(code: str) -> str:
 
 
 def described(tagged: list[str]) -> Iterator[str]:
-    """Returns the tags of a comment as list items."""
+    """Yields the tags of a comment as list items."""
     for tag in tagged:
         name, _, text = tag.partition(" ")
         text = re.sub(r"\n +", "\n  ", text.strip())
@@ -72,7 +72,7 @@ def plain(comment: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Returns prose with the names of the API as code, except inside code."""
+    """Returns prose in which the names of the API are marked as code."""
     lines = []
     for line in text.strip().split("\n"):
         if not line.startswith("    "):
