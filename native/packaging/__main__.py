@@ -93,7 +93,7 @@ def build_folders(options: argparse.Namespace, release: str) -> list[BuildFolder
 
 
 def stop(number: int, frame: object) -> None:
-    """Ends the command on a signal as on an error, so that nothing half written stays."""
+    """Raises PackagingError on a signal, so that the command removes incomplete packages."""
     raise PackagingError(f"stopped by signal {number}; run it again")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from release import PackagingError
 
-LEVEL = 6  # of deflate; level 9 saves less than 1 % on these files and takes twice as long
+LEVEL = 6  # deflate level; level 9 saves less than 1 % on these files and takes twice as long
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Entry:
 
 
 def tree(folder: Path, prefix: str) -> list[Entry]:
-    """Returns every file below a folder, named with a prefix; not what Python caches."""
+    """Returns every file below a folder, named with a prefix, except Python's caches."""
     files = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     return [Entry(f"{prefix}{path.relative_to(folder).as_posix()}", path) for path in files]
 
@@ -43,7 +43,7 @@ def ordered(entries: Iterable[Entry]) -> list[Entry]:
     """Returns the entries in the order of their names.
 
     Raises:
-        PackagingError: Two entries have the same name, also if only case differs: Windows has one file then.
+        PackagingError: Two entries have the same name, also if only case differs: Windows would keep one.
     """
     by_name: dict[str, Entry] = {}
     for entry in entries:
@@ -87,5 +87,5 @@ def write_zip(path: Path, entries: Iterable[Entry], epoch: int) -> None:
 
 
 def write(path: Path, entries: Iterable[Entry], epoch: int) -> None:
-    """Writes an archive of the kind that the file's name ends on."""
+    """Writes an archive; the ending of the file name chooses its kind."""
     (write_zip if path.suffix == ".zip" else write_tar_gz)(path, entries, epoch)

@@ -1,4 +1,4 @@
-"""A build folder of native/ that is packaged: checked first, then installed into a folder of its own."""
+"""Checks a build folder of native/, and installs it into a separate folder for packaging."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def machine(library: Path) -> bytes:
 
 @dataclass
 class Installed:
-    """What `cmake --install` brought of a build: headers, libraries, CMake config and notices."""
+    """The files that `cmake --install` installed: headers, libraries, CMake config and notices."""
 
     platform: Platform
     prefix: Path
     left_out: list[str]  # modules that --modules excludes
     compiler: tuple[str, str]  # id and version, as CMake names them
-    notes: list[str] = field(default_factory=list)  # why it must not be released; empty if it may
+    notes: list[str] = field(default_factory=list)  # reasons why it must not be released
 
     @cached_property
     def core(self) -> Path:
@@ -91,12 +91,12 @@ class Installed:
 
     @property
     def shipped(self) -> list[Path]:
-        """What lies side by side in a game: core, modules, and the house model if the platform allows it."""
+        """The files that a game has in one folder: core, modules, and the house model if possible."""
         return [*self.libraries, *([self.runtime / HOUSE] if self.platform.model_beside else [])]
 
     @property
     def import_libraries(self) -> list[Path]:
-        """What a Windows game links; empty elsewhere."""
+        """The import libraries that a Windows game links; empty for other systems."""
         name = self.platform.import_library
         return sorted(self.prefix.rglob(name)) if name else []
 
@@ -169,14 +169,14 @@ class BuildFolder:
         return f"cmake -S native -B {self.folder} && cmake --build {self.folder}"
 
     def _detected(self, file: str, variable: str) -> str:
-        """Returns what CMake found out when it configured, and keeps outside its cache."""
+        """Returns a variable that CMake detected at configuration and stores outside its cache."""
         for path in sorted(self.folder.glob(f"CMakeFiles/*/{file}")):
             if found := re.search(rf'^set\({variable} "([^"]*)"\)', path.read_text(encoding="utf-8"), re.M):
                 return found[1]
         return "unknown"
 
     def warnings(self) -> list[str]:
-        """Returns why this build must not be released, a line each."""
+        """Returns why this build must not be released, one line each."""
         found = []
         if self.platform.tiers and "native" in self.cache.get("SOTTO_TIERS", ""):
             found.append("SOTTO_TIERS is native: the module runs only on processors like the build machine's")
@@ -189,7 +189,7 @@ class BuildFolder:
 
         Args:
             prefix: Folder to install into.
-            keeps: Whether a module of this file name is packaged.
+            keeps: Returns whether the module with a file name is packaged.
 
         Raises:
             PackagingError: A target was not built, or the disk is full.

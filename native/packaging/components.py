@@ -27,7 +27,7 @@ class Part:
     licence: str  # SPDX expression, or a name
     purl: str
     sha256: str  # of its source archive, or of its source file
-    source: str  # which one that is
+    source: str  # name of that archive or file
     used_by: tuple[str, ...]
     text: str = ""  # the name of its licence text in native/licences.py
 
@@ -39,7 +39,7 @@ class PinnedSources:
         """Finds the sources.
 
         Raises:
-            PackagingError: They are not unpacked.
+            PackagingError: The sources are not unpacked.
         """
         licences = sibling("licences")
         self._pins = (ROOT / "native" / "cmake" / "Deps.cmake").read_text(encoding="utf-8")
@@ -95,7 +95,7 @@ def sha256(path: Path) -> str:
 
 
 def vendored(sources: PinnedSources) -> Iterator[Part]:
-    """Yields the parts that llama.cpp's source tree brings."""
+    """Yields the parts that llama.cpp's source tree contains."""
     origin, tree = f"llama-cpp-python {sources.llama_version}", sources.llama
     release: tuple[str, ...] = ("MAJOR", "MINOR", "RELEASE")
 

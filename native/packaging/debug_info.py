@@ -21,7 +21,7 @@ class Symbols:
 
     library: str
     entry: Entry
-    lines: bool  # whether it has line numbers; without them it names functions only
+    lines: bool  # True: with line numbers; False: names of functions only
 
 
 def run_tool(command: list[str | Path], cwd: Path) -> str:
@@ -44,7 +44,7 @@ def run_tool(command: list[str | Path], cwd: Path) -> str:
 
 
 class ElfSplitter:
-    """Moves symbols and debug information of ELF libraries into files of their own."""
+    """Moves symbols and debug information of ELF libraries into separate files."""
 
     def __init__(self, objcopy: str, readelf: str) -> None:
         """Takes the programs to use: those of binutils, or LLVM's for other processors."""
@@ -52,17 +52,17 @@ class ElfSplitter:
         self._readelf = readelf
 
     def split(self, library: Path, folder: Path) -> Symbols | None:
-        """Strips a library in place; it then names its symbols' file in .gnu_debuglink.
+        """Strips a library in place, and stores its symbols' file name in .gnu_debuglink.
 
         Args:
             library: The library.
-            folder: Where the symbols go, as .build-id/<2 digits>/<rest>.debug, which debuggers search.
+            folder: Folder for the symbols: .build-id/<2 digits>/<rest>.debug, which debuggers search.
 
         Returns:
             The symbols; None if the library was linked without any.
 
         Raises:
-            PackagingError: The library has symbols and no build id to file them by.
+            PackagingError: The library has symbols but no build id, which names their file.
         """
         sections = run_tool([self._readelf, "--wide", "--sections", library], folder)
         if not re.search(r"\.symtab\b|\.debug_info\b", sections):
@@ -78,9 +78,7 @@ class ElfSplitter:
         symbols.parent.mkdir(parents=True, exist_ok=True)
         run_tool([self._objcopy, "--only-keep-debug", library, symbols], folder)
         stripped = folder / f"{library.name}.stripped"
-        link = (
-            f"--add-gnu-debuglink={symbols.name}"  # by its name alone: the program reads it from this folder
-        )
+        link = f"--add-gnu-debuglink={symbols.name}"  # file name only: objcopy runs in the file's folder
         run_tool([self._objcopy, "--strip-all", link, library, stripped], symbols.parent)
         stripped.replace(library)
         name = symbols.relative_to(folder).as_posix()
@@ -114,10 +112,10 @@ def pdb_of(library: Path, folder: Path) -> Symbols | None:
 
     Args:
         library: The DLL.
-        folder: Where the linker left its PDB file.
+        folder: Folder in which the linker wrote the PDB file.
 
     Returns:
-        The symbols, named as symbol servers want it, <name>.pdb/<GUID><age>/<name>.pdb; None if the DLL was
+        The symbols, named as symbol servers expect it, <name>.pdb/<GUID><age>/<name>.pdb; None if the DLL was
         linked without debug information.
 
     Raises:

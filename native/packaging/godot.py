@@ -1,4 +1,4 @@
-"""The Godot addon as a zip: addons/sotto for every platform at once."""
+"""Collects the files of the Godot addon's zip: addons/sotto with the libraries of all platforms."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def entries(builds: list[Installed], addons: list[AddonBuild]) -> tuple[list[Ent
         The files, and the names of the platforms that have no addon.
 
     Raises:
-        PackagingError: No platform has an addon, or one is for another processor.
+        PackagingError: No platform has an addon, or an addon is for another processor.
     """
     by_system = {addon.system: addon for addon in addons}
     found, used, names, without = {}, [], {}, []

@@ -1,4 +1,4 @@
-"""The folder that packages go into: they appear there all at once, or none does."""
+"""The output folder of packages: all packages appear there at the end of a run, or none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZES = "SIZES.md"
 
 
 class OutputFolder:
-    """Collects packages in a hidden folder beside their place; publish() moves them there.
+    """Collects packages in a hidden subfolder; publish() moves them to the output folder.
 
     Leaving the `with` block without publish() removes everything that was collected; packages of an earlier
     run stay as they were.
@@ -44,7 +44,7 @@ class OutputFolder:
         self._ready.mkdir()
 
     def __enter__(self) -> OutputFolder:
-        """Returns itself."""
+        """Returns this object."""
         return self
 
     def __exit__(
@@ -62,7 +62,7 @@ class OutputFolder:
         Args:
             name: File name of the archive; its ending chooses the kind.
             entries: The files in it.
-            content: What it has, for the table of sizes.
+            content: Description of the archive in the table of sizes.
         """
         write(self._ready / name, entries, self._epoch)
         self._note(name, content)
@@ -76,10 +76,10 @@ class OutputFolder:
         self._rows.append((name, (self._ready / name).stat().st_size, content))
 
     def publish(self, remarks: list[str]) -> list[str]:
-        """Writes the table of sizes and the sums, and moves every file to its place; the sums last.
+        """Writes the table of sizes and SHA256SUMS; moves all files to the output folder, SHA256SUMS last.
 
         Args:
-            remarks: What the table of sizes says below the table, a line each.
+            remarks: Lines below the table of sizes.
 
         Returns:
             The lines of the table.
@@ -95,7 +95,7 @@ class OutputFolder:
             f"{hashlib.sha256((self._ready / name).read_bytes()).hexdigest()}  {name}\n" for name in names
         ]
         (self._ready / SUMS).write_text("".join(sums), encoding="utf-8")
-        (self.folder / SUMS).unlink(missing_ok=True)  # an interrupted move leaves no sums that do not fit
+        (self.folder / SUMS).unlink(missing_ok=True)  # an interrupted move leaves no wrong sums
         for name in (*names, SUMS):
             (self._ready / name).replace(self.folder / name)
         return table[2:]

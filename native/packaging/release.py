@@ -1,4 +1,4 @@
-"""Facts of the release that is packaged: its version, its time, and the error that ends the command."""
+"""Returns version and file time of the packaged release; defines the error that ends the command."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Run:
         """Takes the place of the packages, the version and the options of the command line.
 
         Raises:
-            PackagingError: --godot or --wheel names what was not built, or another version.
+            PackagingError: --godot or --wheel names files that are missing or have another version.
         """
         self._output = output
         self._version = version
@@ -39,7 +39,7 @@ class Run:
             wheel.check(options.wheel, version)
         self._builds: list[Installed] = []
         self._symbols: dict[str, list[Symbols]] = {}  # by name of platform
-        self.remarks: list[str] = []  # what the table of sizes says below the table
+        self.remarks: list[str] = []  # lines below the table of sizes
 
     def install(self, folders: list[BuildFolder]) -> None:
         """Installs the builds, and strips their libraries."""

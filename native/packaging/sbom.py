@@ -27,7 +27,7 @@ def reference(part: Part) -> str:
 
 
 def component(part: Part) -> Component:
-    """Returns a part as CycloneDX has it."""
+    """Returns the CycloneDX component of a part."""
     from cyclonedx.model import HashAlgorithm, HashType, Property
     from cyclonedx.model.component import Component, ComponentType
     from cyclonedx.model.license import DisjunctiveLicense, LicenseExpression
@@ -135,7 +135,7 @@ def render(linked: dict[str, list[Part]], builds: list[Installed], version: str,
 
 def invalid(text: str) -> str:
     """Returns why a bill of materials does not fit the strict schema of CycloneDX 1.6; empty if it fits."""
-    # jsonschema's checker of IRIs compiles a grammar for 5 s when it is imported; the file has no IRI.
+    # jsonschema's checker of IRIs compiles a grammar for 5 s when it is imported; our document has no IRI.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator

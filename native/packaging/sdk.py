@@ -10,14 +10,14 @@ from debug_info import ElfSplitter, Symbols, pdb_of
 from release import ROOT
 
 HERE = Path(__file__).resolve().parent
-GAME = ROOT / "samples" / "c" / "find_package" / "game.c"  # what the Conan recipe tests its package with
+GAME = ROOT / "samples" / "c" / "find_package" / "game.c"  # the Conan recipe tests its package with it
 
 
 def entries(build: Installed, version: str) -> tuple[str, list[Entry]]:
     """Returns name and entries of the SDK archive.
 
-    Headers, libraries, CMake config, pkg-config, notices, and the recipes that package an unpacked SDK for
-    Conan and vcpkg.
+    The archive has headers, libraries, CMake config, pkg-config, notices, and the recipes that package an
+    unpacked SDK for Conan and vcpkg.
     """
     top = f"sotto-sdk-{version}-{build.platform.name}"
     unity = set(build.unity_plugins)
@@ -31,16 +31,16 @@ def entries(build: Installed, version: str) -> tuple[str, list[Entry]]:
 def split(
     build: Installed, folder: Path, out: Path, splitter: ElfSplitter
 ) -> tuple[list[Symbols], list[str]]:
-    """Moves the symbols of a build's libraries into files of their own.
+    """Moves the symbols of a build's libraries into separate files.
 
     Args:
         build: The installed build; its libraries are stripped in place.
-        folder: Where symbols are put.
+        folder: Folder for the symbols.
         out: Folder that the libraries were linked in, which has the PDB files.
-        splitter: What splits ELF libraries.
+        splitter: Splits ELF libraries.
 
     Returns:
-        The symbols, and the libraries that were linked without any.
+        The symbols, and the names of the libraries that were linked without symbols.
     """
     found, without = [], []
     for library in (*build.libraries, *build.unity_plugins):

@@ -16,7 +16,7 @@ from release import ROOT, PackagingError
 PACKAGE = ROOT / "unity"
 TOOLS = PACKAGE / "Tools~"  # writes and checks .meta files
 TOP = "package"  # npm's name for the folder of a package
-SOURCES_ONLY = ("Native~", "Tools~")  # users need not build
+SOURCES_ONLY = ("Native~", "Tools~")  # not packaged: users do not build
 PLUGINS = {
     "linux-x86_64": "Plugins/Linux/x86_64",
     "windows-x86_64": "Plugins/Windows/x86_64",
@@ -30,7 +30,7 @@ def file_name(version: str) -> str:
 
 
 def copy_sources(stage: Path) -> None:
-    """Copies the package's own files; no library that somebody put into its folder to try it."""
+    """Copies the package's own files, without libraries and models that a developer put into its folder."""
 
     def ignore(folder: str, names: list[str]) -> list[str]:
         return [
@@ -53,7 +53,7 @@ def add_natives(stage: Path, builds: list[Installed]) -> None:
             os.link(file, folder / file.name)
     if not any(
         build.platform.model_beside for build in builds
-    ):  # the build step copies it into StreamingAssets
+    ):  # the build step copies the house model into StreamingAssets
         os.link(builds[0].runtime / HOUSE, stage / PLUGINS[builds[0].platform.name] / HOUSE)
 
 

@@ -10,11 +10,11 @@ from release import ROOT, PackagingError
 
 PLUGIN = ROOT / "unreal" / "Sotto"
 FOLDERS = {"linux-x86_64": "Linux", "windows-x86_64": "Win64", "android-arm64": "Android/arm64-v8a"}
-BUILT = ("Binaries", "Intermediate", "Saved")  # what Unreal writes into a plugin's folder
+BUILT = ("Binaries", "Intermediate", "Saved")  # folders that Unreal writes in a plugin's folder
 
 
 def is_source(name: str) -> bool:
-    """Returns whether a file of the plugin is packaged: not what Unreal wrote, and no hidden file."""
+    """Returns True if a file of the plugin is packaged: neither written by Unreal nor hidden."""
     return not any(part in BUILT or part.startswith(".") for part in name.split("/"))
 
 

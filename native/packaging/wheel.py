@@ -1,4 +1,4 @@
-"""The wheel: built by native/release_wheel.py, or one that was built already."""
+"""Builds the wheel with native/release_wheel.py, or checks a wheel that was built already."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from release import PackagingError, sibling
 
 
 def release_wheel(folder: Path, epoch: int) -> Path:
-    """Builds the wheel that is released, and looks into it.
+    """Builds the wheel that is released, and checks it.
 
     Args:
-        folder: Where the wheel is put.
+        folder: Folder for the wheel.
         epoch: Time of the files in it.
 
     Returns:
@@ -35,7 +35,7 @@ def check(wheel: Path, version: str) -> None:
     """Checks that a file is a wheel of this version.
 
     Raises:
-        PackagingError: It is not.
+        PackagingError: The file is missing, is not a wheel, or has another version.
     """
     if not wheel.is_file():
         raise PackagingError(

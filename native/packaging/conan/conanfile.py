@@ -22,7 +22,7 @@ class SottoConan(ConanFile):
     description = "An AI runtime that games embed"
     topics = ("games", "llm", "npc", "inference")
     package_type = "shared-library"
-    settings = "os", "arch"  # a C ABI: no compiler, and no build type
+    settings = "os", "arch"  # a C ABI depends on no compiler and no build type
     no_copy_source = True
 
     def set_version(self):

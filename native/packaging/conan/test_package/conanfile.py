@@ -1,4 +1,4 @@
-"""Builds a game on the package and runs it: a character speaks."""
+"""Builds a game that uses the package, and runs it."""
 
 import os
 
@@ -14,7 +14,7 @@ class SottoTestConan(ConanFile):
     generators = "CMakeDeps", "CMakeToolchain"
 
     def requirements(self):
-        """Needs the package that was just made."""
+        """Requires the package under test."""
         self.requires(self.tested_reference_str)
 
     def layout(self):
@@ -28,6 +28,6 @@ class SottoTestConan(ConanFile):
         cmake.build()
 
     def test(self):
-        """Runs the program where this machine can run it."""
+        """Runs the program if this machine can run it."""
         if can_run(self):
             self.run(os.path.join(self.cpp.build.bindir, "game"), env="conanrun")
