@@ -3,7 +3,7 @@
     python native/licences.py [--check]
 
 The texts stand at the end of THIRD_PARTY.md, which the wheel, the installed tree and the Unity package carry.
-Wants the dependencies that a configured build has unpacked (native/cmake/Deps.cmake).
+Requires the dependencies that a configured build has unpacked (native/cmake/Deps.cmake).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HEADING = "## Licence texts"
 
 
 def deps() -> Path:
-    """The folder that native/cmake/PipSource.cmake unpacks dependencies in."""
+    """Returns the folder in which native/cmake/PipSource.cmake unpacks dependencies."""
     for name, below in (("SOTTO_CACHE", ""), ("XDG_CACHE_HOME", "sotto"), ("HOME", ".cache/sotto")):
         if base := os.environ.get(name):
             return Path(base) / below / "deps"
@@ -29,7 +29,7 @@ def deps() -> Path:
 
 
 def versions() -> tuple[str, str]:
-    """The pinned versions of llama-cpp-python and zstandard."""
+    """Returns the pinned versions of llama-cpp-python and zstandard."""
     pins = (ROOT / "native" / "cmake" / "Deps.cmake").read_text()
     llama = re.search(r"SOTTO_LLAMA_CPP_PYTHON_VERSION (\S+)\)", pins)
     zstd = re.search(r"zstandard\s+VERSION (\S+)", pins)
@@ -38,24 +38,24 @@ def versions() -> tuple[str, str]:
 
 
 def whole(text: str) -> str:
-    """A file that is nothing but its licence."""
+    """Returns `text` unchanged, for a file that consists of its licence."""
     return text
 
 
 def head(text: str) -> str:
-    """The comment that a source file begins with."""
+    """Returns the comment with which a source file begins."""
     lines = text.splitlines()
     end = next(i for i, line in enumerate(lines) if not line.startswith("//"))
     return "\n".join(line.removeprefix("//").removeprefix(" ") for line in lines[:end])
 
 
 def after(mark: str) -> Callable[[str], str]:
-    """The last comment of a source file, from a mark on."""
+    """Returns a function that extracts the end of a source file's last comment, from `mark` on."""
     return lambda text: text[text.rindex(mark) :].rstrip().removesuffix("*/")
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Name and licence text of each dependency that is linked."""
+    """Yields name and licence text of each dependency that is linked."""
     llama, zstd = versions()
     tree = deps() / f"llama_cpp_python-{llama}" / "vendor" / "llama.cpp"
     parts: list[tuple[str, Path, Callable[[str], str]]] = [
@@ -75,21 +75,21 @@ def texts() -> Iterator[tuple[str, str]]:
 
 
 def plain(text: str) -> str:
-    """A licence without its decoration."""
+    """Returns a licence without lines of dashes, and without a second alternative."""
     lines = [line.rstrip() for line in text.splitlines()]
     kept = [line for line in lines if not re.fullmatch(r"[-=]{20,}", line)]
     return "\n".join(kept).strip().split("\n" + "ALTERNATIVE B")[0].rstrip()
 
 
 def render(page: str) -> str:
-    """THIRD_PARTY.md with today's texts."""
+    """Returns THIRD_PARTY.md with the licence texts of the pinned sources."""
     sections = [f"### {name}\n\n```text\n{plain(text)}\n```\n" for name, text in texts()]
     intro = "Written by `native/licences.py` from the pinned sources.\n"
     return "\n".join([page.split(HEADING)[0].rstrip() + "\n", HEADING, "", intro, *sections])
 
 
 def main() -> int:
-    """Writes the files, or says which differ."""
+    """Writes the files that differ; with --check, only reports them. Returns 1 if --check finds any."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file would change")
     arguments = parser.parse_args()

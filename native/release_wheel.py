@@ -1,11 +1,12 @@
-"""Builds the wheel for Linux that is released: x86-64 of the last fifteen years, glibc 2.28 or newer.
+"""Builds the released wheel for Linux: x86-64 of the last fifteen years, glibc 2.28 or newer.
 
     python native/release_wheel.py [FOLDER]
-    python native/release_wheel.py --look FILE...    (at wheels or libraries that are there already)
+    python native/release_wheel.py --look FILE...    (checks existing wheels or libraries)
 
-It is compiled with zig for an old system (native/cmake/zig/x86_64-linux.cmake), in three tiers, of which the
-best is picked at start. Then each ELF file in it is looked at; a wheel that needs more than its name says, or
-whose libraries are not hardened, is not kept. Wants the extra "dev" of pyproject.toml, and binutils.
+Compiles with zig for an old system (native/cmake/zig/x86_64-linux.cmake), in three ISA tiers, of which the
+library loads the best one. Then checks each ELF file in the wheel: a wheel that requires more than its name
+says, or whose libraries are not hardened, is deleted. Requires the extra "dev" of pyproject.toml, and
+binutils.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TOOLCHAIN = ROOT / "native" / "cmake" / "zig" / "x86_64-linux.cmake"
-KEPT = ROOT / "build" / "released"  # what is compiled, so that only what changed is compiled again
+KEPT = ROOT / "build" / "released"  # build folder; later builds compile only changed sources
 TIERS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 FLOOR = (2, 28)
 TAG = "py3-none-manylinux_{}_{}_x86_64".format(*FLOOR)
@@ -29,7 +30,7 @@ SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1
 
 
 def zig() -> Path:
-    """The compiler of the package ziglang."""
+    """Returns the compiler of the package ziglang."""
     import ziglang
 
     return Path(ziglang.__file__).with_name("zig")
