@@ -35,7 +35,7 @@ void check(const sotto::InSession& asked) {
     }
 }
 
-void check(sotto_op op, const sotto::SessionAsked& asked) {
+void check(sotto_op op, const sotto::SessionRequest& asked) {
     require(!asked.id.empty() || op == SOTTO_OP_READ_SESSION);
     require(sotto::is_utf8(asked.id) && sotto::is_utf8(asked.from) && sotto::is_utf8(asked.model));
     check(asked.messages);
