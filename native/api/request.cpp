@@ -128,7 +128,8 @@ sotto_status sotto_engine_wait_request_event(
     return guarded([&] {
         const Pin pinned(engine);
         const auto room = caller_size(event, "event");
-        // allocated first: a failure after the event was removed from the queue would lose the event
+        // lent() may allocate and throw, so it is called before the event is removed from
+        // the queue: a later failure would lose the event.
         auto& kept = lent().event;
         std::unique_ptr<sotto::Event> happened;
         const auto status = pinned->requests().wait_event(request, timeout_ms, happened);

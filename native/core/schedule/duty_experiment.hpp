@@ -52,7 +52,7 @@ public:
 
     // Delays the next experiment, longer each time.
     void put_off(std::int64_t now) noexcept;
-    // Allows the next experiment from now on.
+    // Makes the next experiment due at `now`, and resets the delay between experiments.
     void hurry(std::int64_t now) noexcept;
 
 private:

@@ -133,7 +133,8 @@ void IdleProbe::work() {
     }
 }
 
-// Runs one probe. Sleeping tests whether the thread gets a core again, computing whether it keeps the core.
+// Runs one probe: sleeps, to test whether the thread gets a core again; then computes,
+// to test whether the thread keeps the core.
 void IdleProbe::run() noexcept {
     constexpr int kTimes = 3;
     constexpr std::chrono::microseconds kNap(500);

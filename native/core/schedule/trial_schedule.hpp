@@ -7,8 +7,8 @@
 
 namespace sotto {
 
-// Trials become rarer while they are rejected; a sudden change of step times brings the next trial
-// forward. Times are in ns.
+// Decides when to try another number of threads. The interval between trials grows while trials are
+// rejected; a sudden change of step times brings the next trial forward. Times are in ns.
 class TrialSchedule {
 public:
     // State of a schedule, for restart().

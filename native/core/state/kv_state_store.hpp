@@ -82,8 +82,8 @@ public:
     // Sets the signal to notify after each fetch; null: none.
     void tell(Signal* fetched) noexcept { file_.tell(fetched); }
 
-    // Returns true if tidy() has work: states use more memory than is still free, or the file has extents to
-    // free. Any thread.
+    // Returns true if tidy() has work: the states in memory use more than remains under the store's limit or
+    // in the engine's budget, or the scratch file has extents to free. Any thread.
     bool is_untidy() const;
     // Packs states, then spills the oldest states to the file, until the states in memory use less memory
     // than is still free. Pinned states stay in memory. tidy(), pack() and spill() are slow; one thread at a

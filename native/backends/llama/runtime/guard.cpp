@@ -93,7 +93,8 @@ void on_abort(const char* message) {
         return;
     }
     current_call->log(SOTTO_LOG_ERROR, message);
-    // A CUDA error on the thread of a call always becomes an exception, also while the call computes a graph.
+    // A CUDA error on a thread that is inside a backend call always becomes an exception, also while the call
+    // computes a graph.
     if (std::string_view(message).find("CUDA error") != std::string_view::npos) {
         current_call->fail_on_card(message);
     }

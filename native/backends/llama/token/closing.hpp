@@ -40,7 +40,8 @@ public:
     // Raises the logits of closing tokens once the tokens left before the limit may be needed to complete the
     // JSON.
     void press(float* logits);
-    // Returns true if press() has changed logits: the limit ended the answer, not the model alone.
+    // Returns true if press() has raised logits so that the JSON ends before the answer's token limit: then
+    // the limit ended the answer, not the model alone.
     bool pressed() const noexcept { return pressed_; }
 
 private:

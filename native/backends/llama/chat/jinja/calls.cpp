@@ -1,5 +1,5 @@
-// Charges calls of functions of llama.cpp's Jinja engine that cost more than one step, and rejects
-// calls that exceed a limit or would terminate the process.
+// Charges calls of llama.cpp's Jinja functions to the render budget if they cost more than one render
+// step. Rejects calls that exceed a limit or would terminate the process.
 #include "chat/jinja/calls.hpp"
 
 #include "chat/jinja/limits.hpp"

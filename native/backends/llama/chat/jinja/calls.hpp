@@ -14,7 +14,8 @@ void check_call(const std::string& name, const jinja::value& self, const std::ve
 // Like check_call(), for `self is name(args)`.
 void check_test(const std::string& name, const jinja::value& self, const std::vector<jinja::value>& args);
 
-// Like check_call(), for `left op right`.
+// Charges the cost of the expression `left op right`. Throws if it exceeds a limit or would terminate the
+// process.
 void check_operator(const std::string& op, const jinja::value& left, const jinja::value& right);
 
 } // namespace sotto::llama
