@@ -21,7 +21,7 @@ namespace sotto {
 // State that detached threads may still use after their engine was destroyed.
 struct Outlives {
     HookGate gate;
-    // True once a thread of the idle class or of lower priority was started, preparing threads aside
+    // True once a thread of the idle class or of a lower priority was started
     std::atomic<bool> has_yielding_threads{false};
 };
 
@@ -62,7 +62,7 @@ struct EngineOptions {
     float target_tps = 0;
     std::uint32_t trace = 0; // capacity of the trace in slices
     sotto_engine_flags flags = 0;
-    std::uint32_t max_requests = 0; // maximum live requests; 0: RequestTable::kMost
+    std::uint32_t max_requests = 0; // maximum live requests; 0: RequestTable::kMaxRequests
     std::string record;             // path of the recording; empty: none
     // Folder for spilled KV cache states; empty: the system's temporary folder
     std::filesystem::path kv_spill_dir;

@@ -51,6 +51,7 @@ void PreparingThreads::begin(PreparingTask& task, bool yields) {
 void PreparingThreads::work(Worker& worker, bool yields) {
     hooks_.thread_started("prepare");
     if (yields) {
+        hooks_.outlives->has_yielding_threads = true;
         lower_thread_priority();
     }
     if (!set_thread_affinity(hooks_.cores)) {
