@@ -67,7 +67,7 @@ sotto_engine_flags checked_flags(sotto_engine_flags flags) {
 }
 
 std::uint32_t checked_most(std::uint32_t requests) {
-    constexpr auto kMost = sotto::RequestTable::kMost;
+    constexpr auto kMost = sotto::RequestTable::kMaxRequests;
     if (requests > kMost) {
         throw sotto::invalid_argument(
             "desc->max_requests", std::to_string(requests), "at most " + std::to_string(kMost)

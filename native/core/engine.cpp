@@ -57,7 +57,7 @@ Engine::Engine(EngineOptions options)
 
 void Engine::start_control() {
     control_.emplace(
-        Control::World{
+        World{
             .hooks = hooks_,
             .settings = settings_,
             .frames = frames_,

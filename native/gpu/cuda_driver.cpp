@@ -66,8 +66,8 @@ std::string find_all(void* library, cuda::Api& api) {
     return missing;
 }
 
-// Returns the adapter for which `is` returns true. If there is none, throws an error that names `wanted` and
-// lists the adapters.
+// Returns the adapter for which `is` returns true. If no adapter matches, throws an error that names `wanted`
+// and lists the adapters.
 template <typename Is, typename Tell>
 Adapter pick(const Driver& driver, Is is, const std::string& wanted, Tell tell) {
     const auto all = driver.adapters();

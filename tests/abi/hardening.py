@@ -21,7 +21,7 @@ from symbols import libraries_in
 
 ROOT = Path(__file__).resolve().parents[2]
 PATH = re.compile(rb"/(?:[A-Za-z0-9_.+-]+/)+[A-Za-z0-9_.+-]+")
-# mov %fs:0x28, %reg: an x86-64 function reads the canary. zig links a __stack_chk_fail that nobody imports.
+# mov %fs:0x28, %reg: an x86-64 function reads the canary. zig links an unused __stack_chk_fail.
 CANARY = re.compile(rb"\x64[\x48\x4c]\x8b[\x04\x0c\x14\x1c\x24\x2c\x34\x3c]\x25\x28\0\0\0")
 BUILT_IN = re.compile(rb"/(?:home|root|work|tmp|build|usr|opt|mnt|var|Users|github|runner)/")
 

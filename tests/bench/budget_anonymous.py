@@ -27,7 +27,7 @@ SETTLE_S = 2.0
 
 
 def turns(engine: Any, one: Model, parkings: int, seed: int) -> None:
-    """So many turns, a few at a time."""
+    """Runs `parkings` turns, a few at a time."""
     chance = random.Random(seed)
     sheets = [" ".join(chance.choices(one.words, k=SHEET)) for _ in range(SESSIONS)]
     sessions = [engine.session(f"character {i}", sheet, model=one.name) for i, sheet in enumerate(sheets)]

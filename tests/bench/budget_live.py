@@ -31,7 +31,7 @@ def engine_for(sotto: ModuleType, one: Model, options: dict[str, Any], **more: A
 
 
 def chat(one: Model, words: list[str], tokens: int, **more: Any) -> dict[str, Any]:
-    """A request for so many tokens."""
+    """A chat request with an answer of `tokens` tokens."""
     messages = [{"role": "user", "content": " ".join(words)}]
     return {"model": one.name, "messages": messages, "max_tokens": tokens, "ignore_eos": True, **more}
 

@@ -111,12 +111,12 @@ TEST_CASE("65,536 requests can be live, and one that ends makes room for one") {
     RequestTable table;
     std::vector<Slot*> slots;
     std::set<sotto_request> names;
-    for (std::uint32_t i = 0; i < RequestTable::kMost; ++i) {
+    for (std::uint32_t i = 0; i < RequestTable::kMaxRequests; ++i) {
         slots.push_back(table.add(asked(i), 1));
         REQUIRE(slots.back() != nullptr);
         names.insert(slots.back()->id.load());
     }
-    CHECK(names.size() == RequestTable::kMost);
+    CHECK(names.size() == RequestTable::kMaxRequests);
     CHECK(table.add(asked(0), 1) == nullptr);
     CHECK(table.add(asked(0), 1) == nullptr);
     table.release(*slots[12345]);
@@ -125,7 +125,7 @@ TEST_CASE("65,536 requests can be live, and one that ends makes room for one") {
     for (Slot* slot : slots) {
         table.release(*slot);
     }
-    for (std::uint32_t i = 0; i < RequestTable::kMost; ++i) {
+    for (std::uint32_t i = 0; i < RequestTable::kMaxRequests; ++i) {
         REQUIRE(table.add(asked(i), 1) != nullptr);
     }
     CHECK(table.add(asked(0), 1) == nullptr);

@@ -167,8 +167,8 @@ void SOTTO_CALL on_prepared_close(void*, void*, void* prepared) {
     delete static_cast<Prepared*>(prepared);
 }
 
-// Takes over the request that on_prepare() prepared. Returns null if there is none, or if the engine was
-// built with an earlier header, whose struct ends before `prepared`.
+// Takes over the request that on_prepare() prepared. Returns null if no request was prepared, or if the
+// engine was built with an earlier header, whose struct ends before `prepared`.
 std::unique_ptr<Prepared> prepared_of(const sotto_stream_desc& desc) {
     constexpr auto kEnd = offsetof(sotto_stream_desc, prepared) + sizeof desc.prepared;
     return std::unique_ptr<Prepared>(

@@ -13,8 +13,6 @@ namespace sotto {
 
 class Control {
 public:
-    using World = sotto::World;
-
     explicit Control(const World& world);
     // Cancels all requests, frees the models and ends the threads.
     ~Control();

@@ -93,40 +93,41 @@ bool MemoryManager::is_settling() const noexcept {
 }
 
 // Returns true if evicting all idle models and spilling all parked KV cache would not free
-// `bytes` for `whom`. Returns false while memory is being freed, because the final amount is not known.
-bool MemoryManager::is_out_of_reach(std::uint64_t bytes, const ModelEntry& whom) const noexcept {
+// `bytes` for `model`. Returns false while memory is being freed, because the final amount is not known.
+bool MemoryManager::is_out_of_reach(std::uint64_t bytes, const ModelEntry& model) const noexcept {
     const auto& ledger = parts_.ledger;
     return !is_settling() &&
            (bytes == UINT64_MAX ||
-            ledger.free() + parts_.idle.bytes(&whom) + ledger.used(Use::spilled_kv) < bytes);
+            ledger.free() + parts_.idle.bytes(&model) + ledger.used(Use::spilled_kv) < bytes);
 }
 
-// If `whom` is null, frees the `bytes` by which memory use exceeds the budget; otherwise
-// frees memory until `bytes` are free for `whom`. Returns true if anything was started.
-bool MemoryManager::make_room(std::uint64_t bytes, ModelEntry* whom) {
+// If `model` is null, frees the `bytes` by which memory use exceeds the budget; otherwise
+// frees memory until `bytes` are free for `model`. Returns true if anything was started.
+bool MemoryManager::make_room(std::uint64_t bytes, ModelEntry* model) {
     if (is_settling()) {
         return false; // the final amount of free memory is not known yet
     }
-    if (whom != nullptr && is_out_of_reach(bytes, *whom)) {
-        return lacks_in_vain(*whom);
+    if (model != nullptr && is_out_of_reach(bytes, *model)) {
+        return lacks_in_vain(*model);
     }
     const auto parked = parts_.ledger.used(Use::spilled_kv); // 0 if not charged to this ledger
     if (parked > 0 && parts_.spiller.can_make_room()) {      // otherwise a wait frees nothing
-        parts_.spiller.spill(whom == nullptr ? bytes : bytes - std::min(bytes, parts_.ledger.free()));
+        parts_.spiller.spill(model == nullptr ? bytes : bytes - std::min(bytes, parts_.ledger.free()));
         return false;
     }
     if (!parts_.runner.is_idle()) {
         parts_.runner.hold_back(); // the queued step must wait until memory is freed
         return false;
     }
-    ModelEntry* idle = parts_.idle.least_recently_used(whom);
-    if ((idle == nullptr || !idle->slots.pinned.empty()) && whom == nullptr && shrink_largest(bytes, false)) {
+    ModelEntry* idle = parts_.idle.least_recently_used(model);
+    if ((idle == nullptr || !idle->slots.pinned.empty()) && model == nullptr &&
+        shrink_largest(bytes, false)) {
         return true;
     }
     if (idle != nullptr) {
         return make_room_of(*idle);
     }
-    return whom == nullptr && shrink_largest(bytes, true);
+    return model == nullptr && shrink_largest(bytes, true);
 }
 
 bool MemoryManager::make_room_of(ModelEntry& idle) {
@@ -137,17 +138,17 @@ bool MemoryManager::make_room_of(ModelEntry& idle) {
     return true;
 }
 
-// Called if evicting idle models frees too little memory. If `whom` was ready before and other models are
-// busy, leaves `whom` waiting and returns false; otherwise fails the requests for `whom` and returns true.
-bool MemoryManager::lacks_in_vain(ModelEntry& whom) {
+// Called if evicting idle models frees too little memory. If `model` was ready before and other models are
+// busy, leaves `model` waiting and returns false; otherwise fails the requests for `model` and returns true.
+bool MemoryManager::lacks_in_vain(ModelEntry& model) {
     const auto& entries = parts_.registry.entries();
     const bool others = std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
-        return entry.get() != &whom && (is_in_use(*entry) || entry->loader.owns);
+        return entry.get() != &model && (is_in_use(*entry) || entry->loader.owns);
     });
-    if (others && !whom.is_new()) {
+    if (others && !model.is_new()) {
         return false;
     }
-    parts_.models.refuse(whom, SOTTO_ERROR_BUDGET, parts_.admission.reason(whom));
+    parts_.models.refuse(model, SOTTO_ERROR_BUDGET, parts_.admission.reason(model));
     return true;
 }
 

@@ -38,10 +38,10 @@ public:
 private:
     bool wake_or_admit(ModelEntry& entry);
     bool go_on(ModelEntry& entry);
-    bool make_room(std::uint64_t bytes, ModelEntry* whom);
+    bool make_room(std::uint64_t bytes, ModelEntry* model);
     bool make_room_of(ModelEntry& idle);
-    bool is_out_of_reach(std::uint64_t bytes, const ModelEntry& whom) const noexcept;
-    bool lacks_in_vain(ModelEntry& whom);
+    bool is_out_of_reach(std::uint64_t bytes, const ModelEntry& model) const noexcept;
+    bool lacks_in_vain(ModelEntry& model);
     bool shrink_largest(std::uint64_t bytes, bool all);
     bool is_settling() const noexcept;
 

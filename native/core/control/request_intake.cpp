@@ -69,7 +69,7 @@ RequestIntake::RequestIntake(
     : settings_(world.settings), clock_(world.clock), registry_(world.registry), streams_(streams),
       admission_(admission), ender_(ender), sender_(sender), warnings_(world.hooks.log),
       sessions_(
-          Sessions::kMost,
+          Sessions::kMaxSessions,
           [this](const std::string& model) {
               const auto* entry = registry_.find(model);
               return entry == nullptr ? 0 : entry->loaded.max_slots;

@@ -33,7 +33,7 @@ public:
     void write(Slot& slot, const std::string& path, PageBuffer state, std::uint32_t tokens);
 
     // Removes and returns the oldest request whose file has been read or written;
-    // returns a request with a null slot if there is none.
+    // returns a request with a null slot if no file is done.
     Request take_done() noexcept;
     // Remove the request of `slot`, or the oldest request. A file that is being written is still completed.
     // cancel() returns false if `slot` has no request here; cancel_oldest() returns null if none is left.

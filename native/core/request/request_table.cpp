@@ -49,8 +49,8 @@ Slot* RequestTable::add(Submission submission, std::int64_t now) {
             }
         }
     } count{live_};
-    // A maximum of kMost needs no check: the table has kMost slots.
-    const bool may = most_ == kMost || count.before < most_;
+    // A maximum of kMaxRequests needs no check: the table has kMaxRequests slots.
+    const bool may = most_ == kMaxRequests || count.before < most_;
     Slot* slot = may ? take_free() : nullptr;
     if (slot == nullptr && may) {
         slot = make_fresh();
@@ -73,7 +73,7 @@ Slot* RequestTable::add(Submission submission, std::int64_t now) {
 }
 
 Slot* RequestTable::acquire(sotto_request id) noexcept {
-    Slot* slot = at(static_cast<std::uint32_t>(id & (kMost - 1)));
+    Slot* slot = at(static_cast<std::uint32_t>(id & (kMaxRequests - 1)));
     if (slot == nullptr) {
         return nullptr;
     }
@@ -132,7 +132,7 @@ Slot* RequestTable::take_free() noexcept {
 Slot* RequestTable::make_fresh() {
     auto index = fresh_.load(std::memory_order_relaxed);
     do {
-        if (index >= kMost) {
+        if (index >= kMaxRequests) {
             return nullptr;
         }
     } while (!fresh_.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));

@@ -96,7 +96,7 @@ inline bool is_private(const Slot& slot) noexcept {
 
 class RequestTable {
 public:
-    static constexpr std::uint32_t kMost = 65536;
+    static constexpr std::uint32_t kMaxRequests = 65536;
 
     ~RequestTable();
 
@@ -130,9 +130,9 @@ private:
     Slot* make_fresh();
     void put_free(Slot& slot) noexcept;
 
-    std::uint32_t most_ = kMost;
+    std::uint32_t most_ = kMaxRequests;
     std::atomic<std::uint32_t> live_{0};
-    std::array<std::atomic<Chunk*>, kMost / kChunk> chunks_{};
+    std::array<std::atomic<Chunk*>, kMaxRequests / kChunk> chunks_{};
     std::atomic<std::uint32_t> fresh_{0}; // index of the first slot that was never used
     // Head of the lock-free stack of free slots: index + 1 in the low 32 bits, an ABA tag in the high 32
     // bits.

@@ -204,7 +204,7 @@ ScheduledStream* Scheduler::next_unprepared(std::int64_t now, bool large) const 
 }
 
 // Returns the stream that comes first in scheduling order among the streams that have a slot and are due;
-// null if there is none. The next step runs on the model of this stream.
+// null if no such stream exists. The next step runs on the model of this stream.
 ScheduledStream* Scheduler::next_inside(std::int64_t now) const {
     const StreamOrder order(share_);
     ScheduledStream* first = nullptr;

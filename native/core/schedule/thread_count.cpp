@@ -28,7 +28,7 @@ void ThreadCount::set_max(std::uint32_t max, std::int64_t now) noexcept {
     upwards_ = false;
 }
 
-// Returns the number of threads to try next; 0 if there is none in the direction of `upwards_`.
+// Returns the number of threads to try next; 0 if no number is left in the direction of `upwards_`.
 std::uint32_t ThreadCount::neighbour() const noexcept {
     if (upwards_ ? count_ >= max_ : count_ <= 1) {
         return 0;

@@ -68,13 +68,13 @@ private:
 // Control thread only.
 class Sessions {
 public:
-    static constexpr std::size_t kMost = 65536; // maximum number of open sessions
+    static constexpr std::size_t kMaxSessions = 65536; // maximum number of open sessions
 
     // Returns a model's maximum number of slots; 0: unknown.
     using Places = std::function<std::uint32_t(const std::string& model)>;
 
     explicit Sessions(
-        std::size_t most = kMost, Places places = [](const std::string&) { return 0u; }
+        std::size_t most = kMaxSessions, Places places = [](const std::string&) { return 0u; }
     )
         : most_(most), places_(std::move(places)) {}
 

@@ -19,8 +19,8 @@ public:
     void remove(const KvStateEntry& entry) noexcept;
     void pin(KvStateEntry& entry, bool pinned) noexcept;
 
-    // Returns the oldest entry that is not being spilled, and marks the entry as being spilled; null if there
-    // is none. Returns pinned entries only if `pinned` is true, and after all unpinned entries.
+    // Returns the oldest entry that is not being spilled, and marks the entry as being spilled; null if
+    // no entry is left. Returns pinned entries only if `pinned` is true, and after all unpinned entries.
     std::shared_ptr<KvStateEntry> next_to_spill(bool pinned) noexcept;
     // Removes the oldest entry from the packing queue and returns it; null if none.
     std::shared_ptr<KvStateEntry> next_to_pack() noexcept;

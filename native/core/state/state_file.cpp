@@ -13,10 +13,10 @@
 namespace sotto {
 namespace {
 
-// Size limits of a state in bytes: kMostBesides more than the memory of the model's KV cache, or
-// kMostWithoutMemory if the backend does not report that memory.
-constexpr std::uint64_t kMostBesides = 64 * 1024 * 1024;
-constexpr std::uint64_t kMostWithoutMemory = 4ULL * 1024 * 1024 * 1024;
+// Size limits of a state in bytes: kMaxOverhead more than the memory of the model's KV cache, or
+// kMaxIfUnknown if the backend does not report that memory.
+constexpr std::uint64_t kMaxOverhead = 64 * 1024 * 1024;
+constexpr std::uint64_t kMaxIfUnknown = 4ULL * 1024 * 1024 * 1024;
 
 class Reader {
 public:
@@ -130,7 +130,7 @@ std::string restore_state(Model& model, const std::string& path, const PageBuffe
 }
 
 std::uint64_t max_state_size(const ModelInfo& info) noexcept {
-    return info.kv > 0 ? info.kv + kMostBesides : kMostWithoutMemory;
+    return info.kv > 0 ? info.kv + kMaxOverhead : kMaxIfUnknown;
 }
 
 void StateTask::run() noexcept {
