@@ -20,12 +20,12 @@ TOKENS, STREAMS, TURNS = 48, 8, 5
 
 
 def prompts(count: int) -> list[str]:
-    """Texts to complete, of the same length in tokens."""
-    return [f"{name} said to the traveller that the old mill" for name in ("Brenna",) * count]
+    """The same text to complete, `count` times."""
+    return ["Brenna said to the traveller that the old mill"] * count
 
 
 def ours_tps(asked: sotto.Engine, count: int) -> float:
-    """Tokens a second through the engine."""
+    """Tokens a second through the engine, of `count` requests at the same time."""
     fields = {"model": "npc", "max_tokens": TOKENS, "ignore_eos": True, "temperature": 0}
     began = perf_counter()
     done(asked, [asked.submit("completion", {**fields, "prompt": text}) for text in prompts(count)])
@@ -33,7 +33,7 @@ def ours_tps(asked: sotto.Engine, count: int) -> float:
 
 
 def library_tps(stock: Any, tokenizer: Any, count: int) -> float:
-    """Tokens a second of CTranslate2 itself."""
+    """Tokens a second of CTranslate2 itself, with `count` texts in one batch."""
     tokens = [tokenizer.encode(text).tokens for text in prompts(count)]
     began = perf_counter()
     stock.generate_batch(tokens, max_length=TOKENS, min_length=TOKENS, include_prompt_in_result=False)
@@ -41,7 +41,12 @@ def library_tps(stock: Any, tokenizer: Any, count: int) -> float:
 
 
 def paces(folder: Path, engine_first: bool) -> dict[str, Any]:
-    """Tokens a second of both ways in this process, interleaved."""
+    """Tokens a second of both ways in this process, interleaved.
+
+    Args:
+        folder: The model.
+        engine_first: The engine loads its weights before the library does.
+    """
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     with engine() as asked:
         if engine_first:
