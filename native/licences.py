@@ -37,6 +37,26 @@ def versions() -> tuple[str, str]:
     return llama[1], zstd[1]
 
 
+def pinned(package: str) -> str:
+    """Returns the pinned version of a source distribution."""
+    pins = (ROOT / "native" / "cmake" / "Deps.cmake").read_text()
+    found = re.search(rf"^    {package}\s+VERSION (\S+)", pins, re.M)
+    assert found, f"native/cmake/Deps.cmake names no version of {package}"
+    return found[1]
+
+
+def sqlean_version() -> str:
+    """Returns the pinned version of sqlean.py, which carries SQLite."""
+    found = re.search(r"sqlean-py\s+VERSION (\S+)", (ROOT / "native/cmake/Sqlite.cmake").read_text())
+    assert found, "native/cmake/Sqlite.cmake names no version"
+    return found[1]
+
+
+def sqlite() -> Path:
+    """Returns the folder of SQLite's amalgamation."""
+    return deps() / f"sqlean_py-{sqlean_version()}" / "sqlite" / "amalgamation"
+
+
 def whole(text: str) -> str:
     """Returns `text` unchanged, for a file that consists of its licence."""
     return text
@@ -49,6 +69,13 @@ def head(text: str) -> str:
     return "\n".join(line.removeprefix("//").removeprefix(" ") for line in lines[:end])
 
 
+def blessing(text: str) -> str:
+    """Returns what a file of SQLite has in place of a licence."""
+    begin, last = text.index("The author disclaims copyright"), "taking more than you give."
+    lines = text[begin : text.index(last) + len(last)].splitlines()
+    return "\n".join(line.removeprefix("**").removeprefix(" ") for line in lines)
+
+
 def after(mark: str) -> Callable[[str], str]:
     """Returns a function that extracts the end of a source file's last comment, from `mark` on."""
     return lambda text: text[text.rindex(mark) :].rstrip().removesuffix("*/")
@@ -57,6 +84,8 @@ def after(mark: str) -> Callable[[str], str]:
 def texts() -> Iterator[tuple[str, str]]:
     """Yields name and licence text of each dependency that is linked."""
     llama, zstd = versions()
+    darts = deps() / f"sentencepiece-{pinned('sentencepiece')}" / "sentencepiece/third_party/darts_clone"
+    guard = ROOT / "native" / "guard" / "licences"
     tree = deps() / f"llama_cpp_python-{llama}" / "vendor" / "llama.cpp"
     parts: list[tuple[str, Path, Callable[[str], str]]] = [
         ("llama.cpp and ggml", tree / "LICENSE", whole),
@@ -68,7 +97,13 @@ def texts() -> Iterator[tuple[str, str]]:
         ("stb_image", tree / "vendor/stb/stb_image.h", after("ALTERNATIVE A - MIT License")),
         ("miniaudio", tree / "vendor/miniaudio/miniaudio.h", after("ALTERNATIVE 2 - MIT No Attribution")),
         ("Zstandard", deps() / f"zstandard-{zstd}" / "zstd" / "LICENSE", whole),
+        ("darts-clone", darts / "LICENSE", whole),
+        ("RE2", guard / "re2.txt", whole),  # its source distribution has none
+        ("Unicode's data files", guard / "unicode.txt", whole),
+        ("SQLite", sqlite() / "sqlite3.h", blessing),
         ("SmolLM2-135M-Instruct, in the house model", ROOT / "samples" / "house_model" / "LICENSE", whole),
+        ("cpp-httplib", tree / "vendor/cpp-httplib/LICENSE", whole),
+        ("BoringSSL", ROOT / "native/backends/proxy/licences/boringssl.txt", whole),  # its source has none
     ]
     for name, path, cut in parts:
         yield name, cut(path.read_text(encoding="utf-8"))

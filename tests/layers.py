@@ -24,7 +24,7 @@ LAYERS = {  # what of ours a native layer may include, beside itself
     "json": set(),
     "module": {"base", "device", "platform", "text"},
     "core": {"base", "device", "platform", "request", "text", "gpu", "store", "guard", "module"},
-    "api": {"abi", "base", "core", "device", "json", "platform", "text"},
+    "api": {"abi", "base", "core", "device", "guard", "json", "platform", "store", "text"},
     "backends": {"abi", "device", "json", "request"},
 }
 ALL = {
@@ -34,6 +34,7 @@ ALL = {
     "request.h",
     "event.h",
     "session.h",
+    "save_game.h",
     "json.h",
     "model.h",
     "adapter.h",
@@ -41,9 +42,13 @@ ALL = {
     "trace.h",
     "stats.h",
     "budget.h",
+    "index.h",
+    "index_search.h",
+    "store.h",
+    "store_backup.h",
 }
-MODULE = {"module.h", "module_model.h", "module_stream.h"}
-ALL |= {"gpu.h", "sotto.h"} | MODULE
+MODULE = {"module.h", "module_model.h", "module_slot.h", "module_stream.h"}
+ALL |= {"gpu.h", "guard.h", "sotto.h"} | MODULE
 PUBLIC = {  # what of include/sotto; where nothing is said, base.h
     "base": {"base.h", "host.h"},
     "gpu": {"base.h", "gpu.h"},
@@ -54,8 +59,14 @@ PUBLIC = {  # what of include/sotto; where nothing is said, base.h
 }
 SYSTEM = {"platform", "gpu", "backends"}  # who may include the system's headers
 JSON = re.compile(r"native/(json/|text/|core/codec/|backends/)")  # who may include nlohmann's
-HASH = re.compile(r"native/(core/state/state_blob|backends/)")  # who may include xxHash
+# Who may include xxHash.
+HASH = re.compile(r"native/(core/(state/state_blob|game/game_checksum)|store/index_file|backends/)")
+SIMD = re.compile(r"native/store/vector_kernels_(x86|arm)")  # who may include the processors' intrinsics
+INTRINSICS = {"immintrin.h", "arm_neon.h"}
 ZSTD = re.compile(r"native/core/state/packing")  # who may include zstd
+RE2 = re.compile(r"native/guard/regex_")  # who may include RE2
+DARTS = re.compile(r"native/guard/automaton")  # who may include darts-clone
+SQLITE = re.compile(r"native/store/sqlite\.cpp")  # who may include SQLite
 SWALLOWS = {"abi", "backends"}  # who may say catch (...)
 SWALLOWING_FILES: dict[str, str] = {}  # who else, and why
 # Objects that are destroyed as the process ends, while threads may still look at them.
@@ -100,6 +111,18 @@ def native(path: PurePosixPath, text: str) -> Iterator[str]:
         elif name == "zstd.h":
             if not ZSTD.match(str(path)):
                 yield f"zstd belongs in {ZSTD.pattern}"
+        elif name in INTRINSICS:
+            if layer not in SYSTEM and not SIMD.match(str(path)):
+                yield f"intrinsics belong in {SIMD.pattern}"
+        elif folder == "re2":
+            if not RE2.match(str(path)):
+                yield f"RE2 belongs in {RE2.pattern}"
+        elif name == "darts.h":
+            if not DARTS.match(str(path)):
+                yield f"darts-clone belongs in {DARTS.pattern}"
+        elif name == "sqlite3.h":
+            if not SQLITE.match(str(path)):
+                yield f"SQLite belongs in {SQLITE.pattern}"
         elif layer != "backends" and quote == '"':
             yield f"{name} is no file of a layer"
         elif layer not in SYSTEM and re.search(r"[/.]", name):
@@ -186,7 +209,10 @@ OFFENCES = {
     "native/core/d.cpp": "#include <unistd.h>\n",
     "native/core/e.cpp": "#include <llama/llama.h>\n",
     "native/core/state/a.cpp": "#include <zstd.h>\n",
+    "native/core/i.cpp": "#include <re2/re2.h>\n",
+    "native/guard/a.cpp": "#include <darts.h>\n",
     "native/core/f.cpp": '#include "llama.h"\n',
+    "native/store/b.cpp": "#include <sqlite3.h>\n",
     "native/core/g.cpp": "try { x(); } catch (...) {}\n",
     "native/api/b.cpp": "try { x(); } catch (...) {}\n",
     "native/abi/a.hpp": '#include "base/error.hpp"\n',
@@ -210,6 +236,7 @@ GOOD = {
     "native/abi/a.hpp": "#include <sotto/base.h>\n// catch (...)\n",
     "native/text/a.hpp": '#include <nlohmann/json.hpp>\n#include "base/error.hpp"\n',
     "native/platform/a.cpp": "#include <sys/mman.h>\n",
+    "native/guard/regex_a.cpp": "#include <re2/re2.h>\n",
     "native/backends/llama/a.cpp": '#include <sotto/module.h>\n#include "llama.h"\n#include <unistd.h>\n',
     "python/sotto/_call.py": "from ._lib import ffi, lib\n",
     "python/sotto/engine.py": "from . import _call\nfrom ._lib import lib, library_folder\nimport json\n",

@@ -74,7 +74,8 @@ enum {
     SOTTO_ERROR_INFERENCE   = -9,  /**< Inference started and failed. */
     SOTTO_ERROR_CANCELLED   = -10, /**< Cancelled, or the host closed its model, session, engine or card. */
     SOTTO_ERROR_BUSY        = -11, /**< Limit of live objects reached. Take pending events, or wait. */
-    SOTTO_ERROR_DEVICE      = -12  /**< Graphics card lost during the request. Submit it again. */
+    SOTTO_ERROR_DEVICE      = -12, /**< Graphics card lost during the request. Submit it again. */
+    SOTTO_ERROR_BLOCKED     = -13  /**< A guardrail of the engine blocked the request's text. */
 };
 
 /**

@@ -41,6 +41,7 @@
 #include "base.h"
 #include "host.h"
 #include "gpu.h"
+#include "guard.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -124,6 +125,15 @@ typedef struct sotto_engine_desc {
      */
     uint64_t              kv_spill_memory;
     const sotto_gpu_desc* gpu; /**< As for sotto_engine_attach_gpu(). NULL: no shared card. */
+    /**
+     * Guardrails of requests and answers. The stage `input` checks user messages and prompts: a request with
+     * blocked text ends with SOTTO_ERROR_BLOCKED. The stage `output` checks text, reasoning and tool calls
+     * before they become events: a blocked answer ends before the finding, with SOTTO_FINISH_CONTENT_FILTER.
+     * Topics and judges check complete answers instead: one that they block or rewrite ends with that finish
+     * after its text events, and the response has no text of it, or the replacement.
+     * The host may destroy the guard at once. NULL: no guardrails.
+     */
+    sotto_guard* guard;
 } sotto_engine_desc;
 
 /**

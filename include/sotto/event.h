@@ -39,10 +39,11 @@ enum {
 /** Reason why an answer ended. */
 typedef int32_t sotto_finish;
 enum {
-    SOTTO_FINISH_NONE       = 0, /**< The answer continues. */
-    SOTTO_FINISH_STOP       = 1, /**< The model generated its end token, or a stop string. */
-    SOTTO_FINISH_LENGTH     = 2, /**< `max_tokens` is reached, or the stream's context is full. */
-    SOTTO_FINISH_TOOL_CALLS = 3  /**< The model calls tools, each reported by SOTTO_EVENT_TOOL_CALL. */
+    SOTTO_FINISH_NONE           = 0, /**< The answer continues. */
+    SOTTO_FINISH_STOP           = 1, /**< The model generated its end token, or a stop string. */
+    SOTTO_FINISH_LENGTH         = 2, /**< `max_tokens` is reached, or the stream's context is full. */
+    SOTTO_FINISH_TOOL_CALLS     = 3, /**< The model calls tools, each reported by SOTTO_EVENT_TOOL_CALL. */
+    SOTTO_FINISH_CONTENT_FILTER = 4  /**< A guardrail blocked the rest of the answer. */
 };
 
 /**

@@ -17,6 +17,10 @@
  * closer level was rejected. GPU drivers are loaded at run time; on a machine without drivers, the engine
  * starts and uses the CPU.
  *
+ * CiG requires an NVIDIA driver of release 570 or newer, compute capability 8.9 (Ada) or newer, and CUDA
+ * 12.8 or newer for Direct3D 12, on Windows only, or 12.9 or newer for Vulkan. A driver may refuse it even
+ * then. sotto_gpu_query() reports every requirement that a GPU does not meet.
+ *
  *     sotto_gpu_vulkan vulkan = SOTTO_INIT(sotto_gpu_vulkan);
  *     vulkan.instance = ...;
  *     sotto_gpu_desc gpu = SOTTO_INIT(sotto_gpu_desc);

@@ -39,6 +39,13 @@
  *                     system reads it, so it does not work with sotto_engine_desc.files
  *     image_tokens    maximum tokens of one image, 64 to 16384, for models that accept images of any
  *                     size; default: the model's own maximum, which may exceed `context`
+ *     pooling         "mean", "cls" or "last": the model embeds texts instead of generating text; "rank": it
+ *                     ranks documents, if it has a classification head. Default: what its file says.
+ *                     `context` then limits one text, and `parallel` is 32 by default
+ *
+ * Options of the proxy backend, whose models an OpenAI-compatible server answers for: base_url (required),
+ * api_key, api_key_env, model, organization, project, headers, connect_timeout_ms, read_timeout_ms,
+ * timeout_ms, max_retries, parallel, check, verify_ssl and ca_file.
  */
 #ifndef SOTTO_MODEL_H
 #define SOTTO_MODEL_H
@@ -104,7 +111,8 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_unload_model(
 
 /**
  * Lists the models that are ready, as OpenAI model objects with backend, context, bytes and adapters
- * (`name`, `path`, `scale`, `bytes`) of each.
+ * (`name`, `path`, `scale`, `bytes`) of each, and `details`, the backend's description: of the llama backend
+ * also metadata, special tokens and chat templates of the file, limited in number and length.
  * Never waits for a model; may block briefly while another thread is inside this call.
  *
  * @param engine  The engine.

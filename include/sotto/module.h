@@ -29,6 +29,7 @@
 #define SOTTO_MODULE_H
 
 #include "module_model.h"
+#include "module_slot.h"
 #include "module_stream.h"
 
 #ifdef __cplusplus
@@ -37,6 +38,8 @@ extern "C" {
 
 /** Writes a log line. */
 typedef void(SOTTO_CALL* sotto_message_fn)(void* context, sotto_log_level level, sotto_str message);
+/** Steps again all streams whose last step set sotto_step_item.wait_ms. Never waits. */
+typedef void(SOTTO_CALL* sotto_wake_fn)(void* context);
 
 /**
  * Services that the engine provides to a backend, valid for the backend's lifetime.
@@ -47,7 +50,8 @@ typedef struct sotto_backend_host {
     uint32_t         struct_size; /**< sizeof(sotto_backend_host). */
     sotto_log_level  log_level;   /**< Maximum level of the lines to log. */
     sotto_message_fn log;         /**< Writes a log line. Callable from any thread. */
-    void*            context;     /**< First argument of `log`. */
+    void*            context;     /**< First argument of `log` and `wake`. */
+    sotto_wake_fn    wake;        /**< Steps streams that wait again. Callable from any thread. */
 } sotto_backend_host;
 
 /** Opens a model. Out: `model`; `info`, its properties and memory sizes. */
@@ -119,8 +123,6 @@ typedef void(SOTTO_CALL* sotto_stream_close_fn)(void* self, void* model, void* s
 typedef sotto_status(SOTTO_CALL* sotto_stream_parse_fn)(
     void* self, void* model, void* stream, sotto_str text, int32_t last, sotto_str* deltas, sotto_str* reason
 );
-/** Receives bytes of a state. Nonzero: out of memory; `state_save` stops and returns SOTTO_ERROR_MEMORY. */
-typedef int32_t(SOTTO_CALL* sotto_write_fn)(void* context, const void* bytes, size_t count);
 /** Writes the KV cache state of a stream. Out: `tokens`, the number of tokens in the state. */
 typedef sotto_status(SOTTO_CALL* sotto_state_save_fn)(
     void*          self,
@@ -175,7 +177,7 @@ typedef sotto_status(SOTTO_CALL* sotto_step_fn)(
  */
 typedef void(SOTTO_CALL* sotto_backend_release_fn)(void* self);
 
-/** Compute APIs that a backend uses besides the CPU, as bit flags. */
+/** Compute APIs that a backend uses besides the CPU, and when it is used, as bit flags. */
 typedef uint32_t sotto_backend_uses;
 enum {
     /**
@@ -187,7 +189,8 @@ enum {
      * device, the backend does not use CUDA. If the driver fails, streams and models are closed without a
      * current context.
      */
-    SOTTO_BACKEND_CUDA = 1
+    SOTTO_BACKEND_CUDA    = 1,
+    SOTTO_BACKEND_BY_NAME = 2 /**< No API: opens only the models that name this backend. */
 };
 
 /**
@@ -221,6 +224,10 @@ typedef struct sotto_backend {
     sotto_adapter_measure_fn adapter_measure; /**< Required if `adapter_open` is set. */
     sotto_adapter_open_fn    adapter_open;    /**< Optional. NULL: models have no adapters. */
     sotto_adapter_close_fn   adapter_close;   /**< Required if `adapter_open` is set. */
+    sotto_slot_read_fn       slot_read;       /**< Optional. NULL: slots have no numbers. */
+    sotto_slot_save_fn       slot_save;       /**< Required if `slot_read` is set. */
+    sotto_slot_restore_fn    slot_restore;    /**< Required if `slot_read` is set. */
+    sotto_slot_erase_fn      slot_erase;      /**< Required if `slot_read` is set. */
 } sotto_backend;
 
 /**

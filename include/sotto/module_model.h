@@ -26,17 +26,18 @@ enum {
     SOTTO_CAPABILITY_CONSTRAINABLE = 4,  /**< Constrains answers to schemas, grammars and tools. */
     SOTTO_CAPABILITY_LOGPROBS      = 8,  /**< Returns log probabilities. */
     SOTTO_CAPABILITY_PARKABLE      = 16, /**< Streams can give up their slots, see `stream_park`. */
-    SOTTO_CAPABILITY_PREPARABLE    = 32  /**< Requests are prepared in parallel to steps, see `prepare`. */
+    SOTTO_CAPABILITY_PREPARABLE    = 32, /**< Requests are prepared in parallel to steps, see `prepare`. */
+    SOTTO_CAPABILITY_TOKENS        = 64  /**< Reports the id of each token, see sotto_step_item.token. */
 };
 
 /**
  * Operations that a model performs, as bit flags: bit n is the sotto_op of value n. A request for any other
  * operation fails at once, with SOTTO_ERROR_UNSUPPORTED and the names of those that the model performs.
  *
- * The last three are operations with data. A stream of one works in units of the backend's choice, such as
- * texts or seconds of sound, reported like prompt tokens: `prompt_tokens` of them at first, `evaluated` by a
- * step, `remaining` after it. A step may also generate text, delivered at once, and data. The step that
- * ends the stream sets `finish` and `result`.
+ * EMBED, TRANSCRIBE, TRANSLATE and RERANK are operations with data. A stream of one works in units of the
+ * backend's choice, such as texts or seconds of sound, reported like prompt tokens: `prompt_tokens` of them
+ * at first, `evaluated` by a step, `remaining` after it. A step may also generate text, delivered at once,
+ * and data. The step that ends the stream sets `finish` and `result`.
  */
 typedef uint32_t sotto_operations;
 enum {
@@ -50,7 +51,9 @@ enum {
     SOTTO_OPERATION_RESTORE_STATE  = 256,
     SOTTO_OPERATION_EMBED          = 8192,
     SOTTO_OPERATION_TRANSCRIBE     = 16384,
-    SOTTO_OPERATION_TRANSLATE      = 32768
+    SOTTO_OPERATION_TRANSLATE      = 32768,
+    SOTTO_OPERATION_RERANK         = 65536,
+    SOTTO_OPERATION_SLOTS          = 2097152
 };
 
 /** Receives the progress of `open`, 0 to 1. Nonzero: `open` stops and returns SOTTO_ERROR_CANCELLED. */
@@ -128,7 +131,7 @@ typedef struct sotto_model_info {
     uint32_t               min_stream_tokens; /**< Minimum useful tokens per stream. 0: no minimum. */
     uint64_t               host;              /**< Bytes of host memory, in addition to device memory. */
     uint32_t               layers;            /**< Number of layers on the device. */
-    sotto_operations       operations;        /**< 0: all but those with data. */
+    sotto_operations       operations;        /**< 0: all but those with data that the backend has. */
 } sotto_model_info;
 
 /**

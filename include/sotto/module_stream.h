@@ -69,8 +69,12 @@ typedef struct sotto_stream_info {
      * call for the same model.
      */
     sotto_str result;
-    int32_t   parsed;   /**< Nonzero: generated text goes through `stream_parse`. */
-    uint32_t  reserved; /**< Must be 0. */
+    int32_t   parsed; /**< Nonzero: generated text goes through `stream_parse`. */
+    uint32_t  slot;   /**< Number of the slot that the stream got, plus 1. 0: not reported. */
+    /** With `return_settings` in the request: the values in effect, a JSON object. Or empty. */
+    sotto_str settings;
+    int32_t   truncated; /**< Nonzero: a part of the prompt was left out so that it fits the context. */
+    uint32_t  reserved;  /**< Must be 0. */
 } sotto_stream_info;
 
 /**
@@ -86,10 +90,14 @@ typedef struct sotto_step_item {
     sotto_str text;
     uint32_t  evaluated; /**< Out: prompt tokens prefilled. */
     /** Out: prompt tokens left to prefill. 0: this step or the next one generates a token. */
-    uint32_t     remaining;
-    uint32_t     generated; /**< Out: tokens generated, 0 or 1. An end token does not count. */
-    sotto_finish finish;    /**< Out: SOTTO_FINISH_NONE, _STOP (end token) or _LENGTH (context full). */
-    sotto_status status;    /**< Out: below 0 if this stream failed. Other streams continue. */
+    uint32_t remaining;
+    uint32_t generated; /**< Out: tokens generated, 0 or 1. An end token does not count. */
+    /**
+     * Out: SOTTO_FINISH_NONE, _STOP (end token), _LENGTH (context full) or _CONTENT_FILTER (the backend
+     * withholds the rest of the answer).
+     */
+    sotto_finish finish;
+    sotto_status status; /**< Out: below 0 if this stream failed. Other streams continue. */
     /**
      * In: 1. Out: answer tokens that the step decoded for the stream, draft tokens included, at most
      * 65,536. 0: an earlier step had decoded the token.
@@ -105,6 +113,22 @@ typedef struct sotto_step_item {
     sotto_str data;
     sotto_str data_info;
     sotto_str result; /**< Out, in operations with data, with `finish`: the response, a JSON object. */
+    uint32_t  token;  /**< Out: id of the token that `text` belongs to, plus 1. 0: not reported. */
+    uint32_t  slot;   /**< Out: number of the stream's slot, plus 1. 0: not reported. */
+    /** Out: nonzero: the context is full, so the stream dropped earlier tokens or ends with the token. */
+    int32_t truncated;
+    /**
+     * Out: the stream waits for something outside of the engine, such as a server, and this step evaluated
+     * and generated nothing for it. The engine steps the stream again after this many milliseconds, at most
+     * 1,000, or when the backend calls sotto_backend_host.wake. 0: the stream does not wait.
+     */
+    uint32_t wait_ms;
+    /** Out, with `finish`: tokens of the prompt, if they were unknown before. 0: as stated on opening. */
+    uint32_t prompt_tokens;
+    uint32_t cached_tokens;     /**< Out, with `prompt_tokens`: those of them that needed no prefill. */
+    uint32_t completion_tokens; /**< Out, with `finish`: tokens of the answer. 0: the steps that set
+                                   `generated`. */
+    uint32_t reserved;          /**< Must be 0. */
 } sotto_step_item;
 
 /** Scheduling class of a thread. */
@@ -112,6 +136,16 @@ typedef int32_t sotto_thread_class;
 enum {
     SOTTO_THREAD_NORMAL = 0, /**< Default scheduling. */
     SOTTO_THREAD_IDLE   = 1  /**< Runs only while no other thread needs the core. */
+};
+
+/** Step modes, as bit flags. */
+typedef uint32_t sotto_step_flags;
+enum {
+    /**
+     * The backend may compute the next tokens of the step's streams after it has returned. Set in
+     * SOTTO_MODE_PRIORITIZE_COMPUTE.
+     */
+    SOTTO_STEP_COMPUTE_AHEAD = 1
 };
 
 /**
@@ -127,6 +161,8 @@ typedef struct sotto_step {
     sotto_thread_class      thread_class; /**< Class of the calling thread; also required of helpers. */
     sotto_gate_fn           gate;         /**< Gate to call between parts of the step. Never NULL. */
     void*                   context;      /**< First argument of `gate`. */
+    sotto_step_flags        flags;        /**< Step modes. */
+    uint32_t                reserved;     /**< 0. */
 } sotto_step;
 
 #ifdef __cplusplus

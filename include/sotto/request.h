@@ -36,10 +36,20 @@
  *     SOTTO_OP_INFILL: input_prefix, input_suffix, input_extra, prompt;  SOTTO_OP_DETOKENIZE: tokens, special
  *     SOTTO_OP_TOKENIZE: content, add_special, parse_special, with_pieces
  *     SOTTO_OP_SAVE_STATE: path, and messages or prompt;  SOTTO_OP_RESTORE_STATE: path
- *     SOTTO_OP_EMBED: input, encoding_format, dimensions
+ *     SOTTO_OP_SLOTS: model, action ("list", "save", "restore", "erase"), id_slot, path
+ *     return_tokens, return_settings, post_sampling_probs, id_slot (of a completion: the slot to use; the
+ *     request waits for the slot, and reuses only what that slot holds)
+ *     SOTTO_OP_EMBED: input (text, texts or tokens), encoding_format, dimensions, normalize, truncate
+ *     SOTTO_OP_RERANK: query, documents, top_n, return_documents, truncate
+ *     SOTTO_OP_CHECK: input, stage ("input", "output" or "image_prompt"), guardrails
  *     SOTTO_OP_TRANSCRIBE: file (a path) or input_audio, language, prompt, task, temperature,
  *     beam_size, timestamp_granularities;  SOTTO_OP_TRANSLATE: input, source_language, target_language,
  *     target_prefix, beam_size, temperature
+ *
+ *     SOTTO_OP_RESPOND: model, input (text or items), instructions, previous_response_id, store,
+ *     max_output_tokens, text.format, tools, tool_choice, reasoning.effort, truncation, metadata, and the
+ *     sampling fields; its tools have name and parameters beside type. The engine stores 4,096 responses of
+ *     together 64 MiB, and then drops the least recently used; instructions hold for one response alone
  *
  * A message's content may hold parts: text, image_url (a data URL; URLs are never fetched) and input_audio
  * (base64), if the model supports them. Limits: 64 MiB per body, 65,536 messages, 256 fields and 64 KiB
@@ -96,7 +106,33 @@ enum {
     SOTTO_OP_EMBED = 13,
     /** Transcribes speech. Segments arrive as text when they are done; the response has them with times. */
     SOTTO_OP_TRANSCRIBE = 14,
-    SOTTO_OP_TRANSLATE  = 15 /**< Translates texts between languages. */
+    SOTTO_OP_TRANSLATE  = 15, /**< Translates texts between languages. */
+    /**
+     * Scores how well each document answers a query. The response has the format of Jina's reranker API: the
+     * documents in descending order of their score. Needs a model with a classification head.
+     */
+    SOTTO_OP_RERANK = 16,
+    /**
+     * A response of OpenAI's Responses API. The engine stores it unless `store` is false, and a later request
+     * continues the conversation by `previous_response_id`. With SOTTO_REQUEST_CHUNKS, `json` of the events
+     * is the API's stream: "response.created", ..., "response.completed"; some of these events have no text.
+     */
+    SOTTO_OP_RESPOND = 17,
+    /** Saves all conversations of the engine to `path`; see sotto_engine_save_game(). */
+    SOTTO_OP_SAVE_GAME    = 18,
+    SOTTO_OP_RESTORE_GAME = 19, /**< Restores them; see sotto_engine_restore_game(). */
+    /**
+     * Checks a text with guardrails, those that need models included; see sotto/guard.h. `json` of
+     * REQUEST_DONE: the verdict.
+     */
+    SOTTO_OP_CHECK = 20,
+    /**
+     * Lists the slots of a model, or saves, restores or erases one by its number. `json` of REQUEST_DONE:
+     * {"slots": [{"id", "is_processing", "n_ctx", "n_tokens", "session", "request"}, ...]}; or `id_slot` and
+     * n_saved and n_written, n_restored and n_read (tokens and bytes), or n_erased. An action on a slot that
+     * a stream has ends with SOTTO_ERROR_BUSY.
+     */
+    SOTTO_OP_SLOTS = 21
 };
 
 /** Request flags, combined with bitwise or. */

@@ -56,6 +56,10 @@ typedef struct sotto_stats {
     uint64_t bytes_parked;         /**< Bytes of spilled KV caches that are in memory. */
     uint32_t models_evicted;       /**< Models that were evicted; the next request for one reloads it. */
     uint32_t reserved;             /**< 0. */
+    uint64_t slice_streams;        /**< Streams in all slices; divided by `slices`, the mean batch. */
+    uint64_t draft_tokens;         /**< Draft tokens that speculation proposed. */
+    uint64_t draft_accepted;       /**< Draft tokens that the model accepted. */
+    uint64_t draft_steps;          /**< Steps that checked draft tokens, one for each stream in a slice. */
 } sotto_stats;
 
 /**

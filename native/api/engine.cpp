@@ -5,6 +5,7 @@
 
 #include "api/boundary.hpp"
 #include "api/gpu.hpp"
+#include "api/guard.hpp"
 #include "api/handle.hpp"
 #include "base/path.hpp"
 #include "core/model/auto_device.hpp"
@@ -169,6 +170,9 @@ sotto_status sotto_engine_create(const sotto_engine_desc* desc, sotto_engine** e
             checked_folder(utf8(requested.kv_spill_dir, "desc->kv_spill_dir"), "desc->kv_spill_dir");
         if (requested.gpu != nullptr) {
             options.renderer = read_gpu(read(requested.gpu, "desc->gpu"));
+        }
+        if (requested.guard != nullptr) {
+            options.guard = guard_of(requested.guard);
         }
         options.kv_spill_memory =
             requested.kv_spill_memory != 0 ? requested.kv_spill_memory : options.kv_spill_memory;

@@ -1,4 +1,5 @@
 // Implements sotto/session.h: each call submits a request whose JSON body is built here.
+#include "api/session.hpp"
 #include "api/boundary.hpp"
 #include "api/checks.hpp"
 #include "api/handle.hpp"
@@ -8,9 +9,8 @@ using namespace sotto::api;
 using sotto::Error;
 using sotto::Submission;
 
-namespace {
+namespace sotto::api {
 
-// Submits a request and stores its id in `request` unless that is null.
 sotto_status submit(const Pin& pinned, Submission requested, sotto_request* request) {
     const auto id = pinned->requests().submit(std::move(requested));
     if (request != nullptr) {
@@ -32,13 +32,7 @@ Submission about(sotto_op op, std::string body, sotto_request_flags flags, const
     return requested;
 }
 
-void clear(sotto_request* request) {
-    if (request != nullptr) {
-        *request = 0;
-    }
-}
-
-} // namespace
+} // namespace sotto::api
 
 sotto_status
 sotto_engine_open_session(sotto_engine* engine, const sotto_session_desc* desc, sotto_request* request) {

@@ -3,6 +3,7 @@
 
 #include <new>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "abi/error.hpp"
@@ -30,6 +31,15 @@ inline const char* reason_of(const std::exception& error) noexcept {
                : "out of host memory";
 }
 
+// Sets `text` to `from`; clears it if memory for the copy is lacking.
+inline void set_text(std::string& text, std::string_view from) noexcept {
+    try {
+        text = from;
+    } catch (const std::bad_alloc&) {
+        text.clear();
+    }
+}
+
 // A caught failure that another thread will report.
 struct Failure {
     sotto_status status = SOTTO_OK;
@@ -38,11 +48,7 @@ struct Failure {
     explicit operator bool() const noexcept { return status < 0; }
     void set(sotto_status status_seen, const char* why_seen) noexcept {
         status = status_seen;
-        try {
-            why = why_seen;
-        } catch (const std::bad_alloc&) {
-            why.clear(); // no memory for the text: only the status is reported
-        }
+        set_text(why, why_seen);
     }
 };
 

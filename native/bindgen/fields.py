@@ -182,7 +182,9 @@ def operations(field: Field, table: Table) -> str:
     if len(without) < len(table.operations) / 2:
         return "all but " + ", ".join(without)
     if {"chat", "completion", "infill"} <= every:  # save_state takes the bodies of these operations
-        return ", ".join(["completions", *sorted(every - {"chat", "completion", "infill", "save_state"})])
+        named = "completions" if "respond" in every else "completions but respond"
+        others = every - {"chat", "completion", "infill", "save_state", "respond"}
+        return ", ".join([named, *sorted(others)])
     return ", ".join(field.operations)
 
 

@@ -8,13 +8,13 @@ from typing import Any
 def load(constants: dict[str, Any]) -> dict[str, int]:
     """Returns the value of each SOTTO_OP_ constant by name, such as "chat", in ascending order.
 
-    Raises ValueError if the values are not 1, 2, 3, ..., or if a SOTTO_OPERATION_ bit is not that of its
+    Raises ValueError if two operations have one value, or if a SOTTO_OPERATION_ bit is not that of its
     operation.
     """
     found = {name.removeprefix("SOTTO_OP_"): value for name, value in constants.items() if is_one(name)}
     values = dict(sorted(found.items(), key=lambda one: one[1]))
-    if list(values.values()) != list(range(1, len(values) + 1)):
-        raise ValueError(f"SOTTO_OP_ constants: expected the values 1 to {len(values)}, got {values}")
+    if len(set(values.values())) != len(values) or min(values.values()) < 1:
+        raise ValueError(f"SOTTO_OP_ constants: expected different values from 1, got {values}")
     for name, bit in constants.items():
         operation = name.removeprefix("SOTTO_OPERATION_")
         if operation != name and bit != 1 << values[operation]:
@@ -29,12 +29,14 @@ def is_one(name: str) -> bool:
 
 def header(operations: dict[str, int], note: str) -> str:
     """Returns native/request/operations.hpp."""
-    names = "".join(f'    "{name}",\n' for name in operations)
+    last = max(operations.values())
+    by_value = {value: f'"{name}"' for name, value in operations.items()}
+    names = "".join(f"    {by_value.get(value, 'nullptr')},\n" for value in range(1, last + 1))
     return (
         f"// {note}\n#pragma once\n\n#include <cstdint>\n\nnamespace sotto {{\n\n"
-        f"inline constexpr std::int32_t kLastOperation = {len(operations)};\n"
-        "inline constexpr const char* kOperationNames[] = {\n"
-        f"    nullptr, // 0 is no operation\n{names}}};\n\n}} // namespace sotto\n"
+        f"inline constexpr std::int32_t kLastOperation = {last};\n"
+        "// clang-format off: one name a line\ninline constexpr const char* kOperationNames[] = {\n"
+        f"    nullptr, // 0 is no operation\n{names}}};\n// clang-format on\n\n}} // namespace sotto\n"
     )
 
 

@@ -10,6 +10,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     list(
         APPEND SOTTO_RELEASE_OPTIONS
         -ffile-prefix-map=${SOTTO_LLAMA_CPP_DIR}=llama.cpp -ffile-prefix-map=${SOTTO_ZSTD_DIR}=zstd
+        -ffile-prefix-map=${SOTTO_SQLITE_DIR}=sqlite
         -ffile-prefix-map=${CMAKE_BINARY_DIR}=build -ffile-prefix-map=${_checkout}=sotto/
     )
 endif()

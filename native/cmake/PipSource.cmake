@@ -1,14 +1,18 @@
 # Downloads a source distribution from the Python package index with pip, verifies its hash and unpacks it once.
 
-# sotto_pip_source(<package> VERSION <v> SHA256 <hash> FOLDER <folder in the archive> RESULT <variable>)
-# unpacks only FOLDER, and sets <variable> to its path.
+# sotto_pip_source(<package> VERSION <v> SHA256 <hash> FOLDER <folder in the archive> [AS <name>] RESULT <variable>)
+# unpacks only FOLDER, and sets <variable> to its path. AS: name of the folder in the cache, needed for another FOLDER of
+# the same package.
 function(sotto_pip_source package)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "VERSION;SHA256;FOLDER;RESULT" "")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "VERSION;SHA256;FOLDER;AS;RESULT" "")
     string(REPLACE "-" "_" name ${package})
     set(stem ${name}-${arg_VERSION})
     sotto_cache_dir(cache)
     set(archive ${cache}/${stem}.tar.gz)
     set(unpacked ${cache}/${stem})
+    if(DEFINED arg_AS)
+        set(unpacked ${cache}/${arg_AS})
+    endif()
     if(NOT IS_DIRECTORY ${unpacked})
         if(NOT EXISTS ${archive})
             sotto_pip_download(${package}==${arg_VERSION} ${archive})

@@ -71,6 +71,7 @@ void Engine::start_control() {
             .recorder = telemetry_.recorder,
             .ledger = memory_.ledger(),
             .kv_states = memory_.kv_states(),
+            .waker = devices_.modules.waker(),
         }
     );
 }

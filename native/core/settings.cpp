@@ -2,17 +2,21 @@
 
 #include <cstring>
 
+#include "base/attempt.hpp"
 #include "platform/thread.hpp"
 
 namespace sotto {
 
-void Hooks::thread_started(const std::string& role) const {
-    const auto name = thread_name + "-" + role;
-    set_thread_name(name);
-    const HookGate::Use use(&outlives->gate);
-    if (threads.started != nullptr && use) {
-        threads.started(threads.self, {name.data(), name.size()});
-    }
+void Hooks::thread_started(const std::string& role) const noexcept {
+    const auto body = [&] {
+        const auto name = thread_name + "-" + role;
+        set_thread_name(name);
+        const HookGate::Use use(&outlives->gate);
+        if (threads.started != nullptr && use) {
+            threads.started(threads.self, {name.data(), name.size()});
+        }
+    };
+    attempt(body, [](sotto_status, const char*) {}); // outside of any request: nothing would catch it
 }
 
 Zone::Zone(const Hooks& hooks, const char* name) : hooks_(hooks) {

@@ -13,6 +13,7 @@
 #include "base/hook_gate.hpp"
 #include "base/log.hpp"
 #include "gpu/sharing.hpp"
+#include "guard/guard.hpp"
 #include "platform/clock.hpp"
 #include "platform/thread.hpp"
 
@@ -36,8 +37,9 @@ struct Hooks {
     CoreSet cores; // cores of compute threads; empty: all
     std::shared_ptr<Outlives> outlives = std::make_shared<Outlives>();
 
-    // Sets the calling thread's name and calls the host's thread-start hook.
-    void thread_started(const std::string& role) const;
+    // Sets the calling thread's name and calls the host's thread-start hook; does neither if memory for the
+    // name is lacking.
+    void thread_started(const std::string& role) const noexcept;
 };
 
 // A zone in the host's profiler, which lasts from construction to destruction.
@@ -62,8 +64,9 @@ struct EngineOptions {
     float target_tps = 0;
     std::uint32_t trace = 0; // capacity of the trace in slices
     sotto_engine_flags flags = 0;
-    std::uint32_t max_requests = 0; // maximum live requests; 0: RequestTable::kMaxRequests
-    std::string record;             // path of the recording; empty: none
+    std::shared_ptr<const guard::Guard> guard; // checks requests and answers; null: none
+    std::uint32_t max_requests = 0;            // maximum live requests; 0: RequestTable::kMaxRequests
+    std::string record;                        // path of the recording; empty: none
     // Folder for spilled KV cache states; empty: the system's temporary folder
     std::filesystem::path kv_spill_dir;
     // Maximum bytes of saved KV cache states in memory; further states go to kv_spill_dir
@@ -77,11 +80,12 @@ struct EngineOptions {
 struct Settings {
     Settings() = default;
     explicit Settings(const EngineOptions& options)
-        : mode(options.mode), target_tps(options.target_tps), flags(options.flags) {}
+        : mode(options.mode), target_tps(options.target_tps), flags(options.flags), guard(options.guard) {}
 
     std::atomic<sotto_mode> mode{SOTTO_MODE_BALANCE};
     std::atomic<float> target_tps{0};
     sotto_engine_flags flags = 0;
+    std::shared_ptr<const guard::Guard> guard;
 
     bool is(sotto_engine_flags flag) const noexcept { return (flags & flag) != 0; }
     // Returns true if models take precedence over the game.

@@ -17,10 +17,24 @@ constexpr const char* kLibrary = "nvcuda.dll";
 constexpr const char* kLibrary = "libcuda.so.1";
 #endif
 
-constexpr const char* kD3d12Needs =
-    "driver 555.85 or newer, an RTX 30 or newer, and hardware-accelerated GPU "
-    "scheduling switched on in Windows";
-constexpr const char* kVulkanNeeds = "driver 580.88 or newer and an RTX 30 or newer";
+constexpr unsigned kMinDriver = 570;         // release branch
+constexpr std::uint32_t kMinCapability = 89; // Ada Lovelace
+constexpr CigNeeds kD3d12 = {
+    "Direct3D 12",
+    cuda::kCigD3d12,
+    12080,
+    true,
+    ", and hardware-accelerated GPU scheduling switched on in Windows"
+};
+constexpr CigNeeds kVulkan = {"Vulkan", cuda::kCigVulkan, 12090, false, ""};
+
+std::string cuda_text(int version) {
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+std::string capability_text(std::uint32_t capability) {
+    return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
+}
 
 template <typename Function>
 bool find(void* library, const char* name, Function& function) noexcept {
@@ -117,9 +131,9 @@ Driver::Driver(const std::filesystem::path& path) {
         );
     }
     check(api_.init(0), "cuInit");
-    int version = 0;
-    check(api_.driver_version(&version), "cuDriverGetVersion");
-    version_ = std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+    check(api_.driver_version(&cuda_), "cuDriverGetVersion");
+    version_ = cuda_text(cuda_);
+    installed_ = driver_version();
 }
 
 std::string Driver::told(cuda::Result result, const char* call) const {
@@ -144,21 +158,50 @@ int Driver::count() const {
     return count;
 }
 
-std::string Driver::cig_why(cuda::Device device, int attribute, const char* needs) const {
+// Returns the reason why the driver itself refuses CiG on a GPU; empty: it does not.
+std::string Driver::attribute_why(cuda::Device device, int attribute) const {
     if (api_.create_with == nullptr) {
-        return "the driver speaks CUDA " + version_ + " and has no cuCtxCreate_v4; CiG requires " + needs;
+        return "the driver speaks CUDA " + version_ + " and has no cuCtxCreate_v4";
     }
     int can = 0;
     const auto result = api_.device_attribute(&can, attribute, device);
     if (result == cuda::kInvalidValue) {
-        return "the driver does not know attribute " + std::to_string(attribute) + "; CiG requires " + needs;
+        return "the driver does not know attribute " + std::to_string(attribute);
     }
     if (result != cuda::kSuccess) {
         return told(result, "cuDeviceGetAttribute");
     }
-    return can != 0 ? ""
-                    : "the driver does not support CiG here (attribute " + std::to_string(attribute) +
-                          " is 0); CiG requires " + needs;
+    return can != 0
+               ? ""
+               : "the driver does not support CiG here (attribute " + std::to_string(attribute) + " is 0)";
+}
+
+// Returns every requirement of CiG that is not met, and what CiG requires; empty: all are met.
+std::string Driver::cig_why(const Adapter& adapter, const CigNeeds& needs) const {
+    std::string why;
+    const auto unless = [&](bool met, const std::string& reason) {
+        why += met ? "" : (why.empty() ? "" : "; ") + reason;
+    };
+    const auto refused = attribute_why(adapter.device, needs.attribute);
+    unless(refused.empty(), refused);
+    unless(
+        !needs.luid || adapter.luid != 0,
+        std::string("the GPU has no LUID: ") + needs.api + " exists on Windows only"
+    );
+    const auto installed =
+        installed_.text.empty() ? "of unknown version (" + installed_.why + ")" : installed_.text;
+    unless(installed_.major >= kMinDriver, "the NVIDIA driver is " + installed);
+    unless(cuda_ >= needs.cuda, "the driver supports CUDA " + version_);
+    unless(
+        adapter.capability >= kMinCapability,
+        "the GPU has compute capability " + capability_text(adapter.capability)
+    );
+    if (why.empty()) {
+        return why;
+    }
+    return why + "; CiG with " + needs.api + " requires driver " + std::to_string(kMinDriver) +
+           " or newer, CUDA " + cuda_text(needs.cuda) + " or newer, compute capability " +
+           capability_text(kMinCapability) + " (Ada, RTX 40) or newer" + needs.also;
 }
 
 Adapter Driver::adapter(int index) const {
@@ -187,8 +230,8 @@ Adapter Driver::adapter(int index) const {
     check(api_.device_attribute(&major, cuda::kCapabilityMajor, one.device), "cuDeviceGetAttribute");
     check(api_.device_attribute(&minor, cuda::kCapabilityMinor, one.device), "cuDeviceGetAttribute");
     one.capability = static_cast<std::uint32_t>(major * 10 + minor);
-    one.cig_d3d12_why = cig_why(one.device, cuda::kCigD3d12, kD3d12Needs);
-    one.cig_vulkan_why = cig_why(one.device, cuda::kCigVulkan, kVulkanNeeds);
+    one.cig_d3d12_why = cig_why(one, kD3d12);
+    one.cig_vulkan_why = cig_why(one, kVulkan);
     return one;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpu/cuda_api.hpp"
+#include "gpu/driver_version.hpp"
 
 namespace sotto::gpu {
 
@@ -21,6 +22,15 @@ struct Adapter {
     std::uint32_t capability = 0;
     std::string cig_d3d12_why; // reason why CiG is unavailable; empty: available
     std::string cig_vulkan_why;
+};
+
+// What CiG (CUDA in Graphics) requires for one graphics API.
+struct CigNeeds {
+    const char* api;
+    int attribute; // the driver's own answer for a GPU
+    int cuda;      // as cuDriverGetVersion() reports it: 12080 is 12.8
+    bool luid;     // exists on Windows only, where GPUs have LUIDs
+    const char* also;
 };
 
 class Driver {
@@ -45,10 +55,13 @@ public:
 
 private:
     explicit Driver(const std::filesystem::path& path);
-    std::string cig_why(cuda::Device device, int attribute, const char* needs) const;
+    std::string cig_why(const Adapter& adapter, const CigNeeds& needs) const;
+    std::string attribute_why(cuda::Device device, int attribute) const;
 
     cuda::Api api_{};
+    int cuda_ = 0; // newest CUDA version, as cuDriverGetVersion() reports it
     std::string version_;
+    DriverVersion installed_;
 };
 
 // with_luid() and with_uuid() return the GPU with the given LUID or UUID. If no GPU matches, both throw

@@ -3,22 +3,11 @@
 #include <type_traits>
 
 #include "base/path.hpp"
+#include "gpu/driver_version.hpp"
 #include "platform/dynlib.hpp"
 #include "platform/process.hpp"
 
 namespace sotto::gpu {
-namespace {
-
-// File name of NVML as the driver installs it.
-const char* library_name() noexcept {
-#ifdef _WIN32
-    return "nvml.dll";
-#else
-    return "libnvidia-ml.so.1";
-#endif
-}
-
-} // namespace
 
 VideoMemoryProbe::VideoMemoryProbe(const std::filesystem::path& library) {
     void* opened = open_library(library, why_);
@@ -68,7 +57,7 @@ std::vector<VideoMemory> VideoMemoryProbe::look() const {
 
 std::vector<VideoMemory> video_memory() {
     struct Probe : VideoMemoryProbe {
-        Probe() : VideoMemoryProbe(library_name()) {}
+        Probe() : VideoMemoryProbe(nvml_name()) {}
     };
     static PerProcess<Probe> probe;
     return probe.get().look();

@@ -163,7 +163,7 @@ std::string VulkanCard::external_why() const {
     });
     return has ? ""
                : std::string("the Vulkan device has no ") + vk::kExternalComputeQueue +
-                     "; it requires an NVIDIA device and driver 580.88 or newer";
+                     "; it requires an NVIDIA device and driver 570 or newer";
 }
 
 vk::ExternalProperties VulkanCard::external_properties() const {

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "module/contract.hpp"
+#include "text/json_reader.hpp"
 #include "text/utf8_stream.hpp"
 
 namespace sotto {
@@ -23,10 +24,19 @@ void check(const Backend& backend, const char* function, sotto_status status, so
 }
 
 // Operations of a model whose backend reports none.
-constexpr sotto_operations kTextOperations = SOTTO_OPERATION_CHAT | SOTTO_OPERATION_COMPLETION |
-                                             SOTTO_OPERATION_INFILL | SOTTO_OPERATION_TOKENIZE |
-                                             SOTTO_OPERATION_DETOKENIZE | SOTTO_OPERATION_APPLY_TEMPLATE |
-                                             SOTTO_OPERATION_SAVE_STATE | SOTTO_OPERATION_RESTORE_STATE;
+constexpr sotto_operations kTextOperations =
+    SOTTO_OPERATION_CHAT | SOTTO_OPERATION_COMPLETION | SOTTO_OPERATION_INFILL | SOTTO_OPERATION_TOKENIZE |
+    SOTTO_OPERATION_DETOKENIZE | SOTTO_OPERATION_APPLY_TEMPLATE | SOTTO_OPERATION_SAVE_STATE |
+    SOTTO_OPERATION_RESTORE_STATE | SOTTO_OPERATION_SLOTS;
+
+// Returns the backend's `build`, or its name if its description has none, followed by Sotto's version.
+std::string fingerprint_of(const std::string& name, const std::string& description) {
+    constexpr std::size_t kMaxBuild = 64; // bytes
+    const auto json = try_parse_json(description);
+    const auto build = json.is_object() ? json.value("build", Json()) : Json();
+    const bool fits = build.is_string() && build.get_ref<const std::string&>().size() <= kMaxBuild;
+    return (fits ? build.get<std::string>() : name) + "-sotto-" SOTTO_VERSION;
+}
 
 // Converts a backend's description of a model. Removes the capabilities that need functions which the
 // backend's table lacks.
@@ -50,6 +60,9 @@ ModelInfo read(const Backend& backend, const sotto_model_info& info, bool loaded
     read.host = info.host;
     read.layers = info.layers;
     read.operations = info.operations == 0 ? kTextOperations : info.operations;
+    if (table.slot_read == nullptr) {
+        read.operations &= ~static_cast<sotto_operations>(SOTTO_OPERATION_SLOTS);
+    }
     if (!parks) {
         read.capabilities &= ~static_cast<sotto_capabilities>(SOTTO_CAPABILITY_PARKABLE);
     }
@@ -83,7 +96,8 @@ std::string_view view_of(sotto_str text) noexcept {
 }
 
 Backend::Backend(const sotto_backend& table)
-    : table_(table), name_(text_of(table.name)), description_(text_of(table.description)) {
+    : table_(table), name_(text_of(table.name)), description_(text_of(table.description)),
+      fingerprint_(fingerprint_of(name_, description_)) {
     const auto require = [](bool there, const char* what, const char* expected = "a function") {
         if (!there) {
             throw Error(
@@ -95,7 +109,8 @@ Backend::Backend(const sotto_backend& table)
     if (!is_utf8(name_)) {
         throw Error(SOTTO_ERROR_ARGUMENT, "invalid backend->name: expected UTF-8");
     }
-    if (constexpr sotto_backend_uses kKnown = SOTTO_BACKEND_CUDA; (table.uses & ~kKnown) != 0) {
+    if (constexpr sotto_backend_uses kKnown = SOTTO_BACKEND_CUDA | SOTTO_BACKEND_BY_NAME;
+        (table.uses & ~kKnown) != 0) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
             invalid("backend->uses", std::to_string(table.uses), "only bits of " + std::to_string(kKnown))
@@ -108,6 +123,9 @@ Backend::Backend(const sotto_backend& table)
     require(table.step != nullptr, "step");
     require(table.adapter_open == nullptr || table.adapter_measure != nullptr, "adapter_measure");
     require(table.adapter_open == nullptr || table.adapter_close != nullptr, "adapter_close");
+    require(table.slot_read == nullptr || table.slot_save != nullptr, "slot_save");
+    require(table.slot_read == nullptr || table.slot_restore != nullptr, "slot_restore");
+    require(table.slot_read == nullptr || table.slot_erase != nullptr, "slot_erase");
     require(table.stream_park == nullptr || table.stream_unpark != nullptr, "stream_unpark");
 }
 
@@ -235,6 +253,11 @@ StreamInfo Model::open_stream(
         opened.result = opened.stream == nullptr ? text_of(info.result) : "";
         opened.parsed = info.parsed != 0 && table.stream_parse != nullptr;
         check_text(backend_, opened.result, "sotto_stream_info.result");
+        check_count(backend_, info.slot, "sotto_stream_info.slot");
+        opened.slot = static_cast<std::int32_t>(info.slot) - 1;
+        opened.truncated = info.truncated != 0;
+        opened.settings = text_of(info.settings);
+        check_object(backend_, opened.settings, "sotto_stream_info.settings");
     } catch (const std::exception&) {
         if (opened.stream != nullptr) {
             close_stream(opened.stream);
@@ -254,19 +277,25 @@ std::string Model::parse(void* stream, std::string_view text, bool last) {
     return text_of(deltas);
 }
 
+namespace {
+
+// Appends bytes to the PageBuffer at `context`: a sotto_write_fn.
+std::int32_t SOTTO_CALL append_to(void* context, const void* bytes, std::size_t count) {
+    try {
+        static_cast<PageBuffer*>(context)->append({static_cast<const char*>(bytes), count});
+        return 0;
+    } catch (const std::bad_alloc&) {
+        return 1;
+    }
+}
+
+} // namespace
+
 std::uint32_t Model::save(void* stream, PageBuffer& state) {
     const auto& table = backend_.table();
-    const auto write = [](void* context, const void* bytes, std::size_t count) -> std::int32_t {
-        try {
-            static_cast<PageBuffer*>(context)->append({static_cast<const char*>(bytes), count});
-            return 0;
-        } catch (const std::bad_alloc&) {
-            return 1;
-        }
-    };
     std::uint32_t tokens = 0;
     sotto_str why{};
-    const auto status = table.state_save(table.self, handle_, stream, write, &state, &tokens, &why);
+    const auto status = table.state_save(table.self, handle_, stream, append_to, &state, &tokens, &why);
     check(backend_, "state_save", status, why);
     return tokens;
 }
@@ -277,6 +306,42 @@ std::uint32_t Model::restore(std::string_view state) {
     sotto_str why{};
     const auto status = table.state_restore(table.self, handle_, {state.data(), state.size()}, &tokens, &why);
     check(backend_, "state_restore", status, why);
+    return tokens;
+}
+
+SlotUse Model::read_slot(std::uint32_t slot) {
+    const auto& table = backend_.table();
+    sotto_slot_info info{};
+    info.struct_size = sizeof info;
+    sotto_str why{};
+    check(backend_, "slot_read", table.slot_read(table.self, handle_, slot, &info, &why), why);
+    return {info.tokens, info.in_use != 0};
+}
+
+std::uint32_t Model::save_slot(std::uint32_t slot, PageBuffer& state) {
+    const auto& table = backend_.table();
+    std::uint32_t tokens = 0;
+    sotto_str why{};
+    const auto status = table.slot_save(table.self, handle_, slot, append_to, &state, &tokens, &why);
+    check(backend_, "slot_save", status, why);
+    return tokens;
+}
+
+std::uint32_t Model::restore_slot(std::uint32_t slot, std::string_view state) {
+    const auto& table = backend_.table();
+    std::uint32_t tokens = 0;
+    sotto_str why{};
+    const sotto_str bytes = {state.data(), state.size()};
+    const auto status = table.slot_restore(table.self, handle_, slot, bytes, &tokens, &why);
+    check(backend_, "slot_restore", status, why);
+    return tokens;
+}
+
+std::uint32_t Model::erase_slot(std::uint32_t slot) {
+    const auto& table = backend_.table();
+    std::uint32_t tokens = 0;
+    sotto_str why{};
+    check(backend_, "slot_erase", table.slot_erase(table.self, handle_, slot, &tokens, &why), why);
     return tokens;
 }
 

@@ -32,6 +32,8 @@ public:
 
     const std::string& name() const noexcept { return name_; }
     const std::string& description() const noexcept { return description_; }
+    // Returns what the `system_fingerprint` of responses is: the backend's build and Sotto's version.
+    const std::string& fingerprint() const noexcept { return fingerprint_; }
     const sotto_backend& table() const noexcept { return table_; }
     bool uses(sotto_backend_uses what) const noexcept { return (table_.uses & what) != 0; }
     // Notifies the backend that the engine is being destroyed. Returns false if its table has no `release`.
@@ -41,6 +43,7 @@ private:
     sotto_backend table_;
     std::string name_;
     std::string description_;
+    std::string fingerprint_;
 };
 
 // Memory of a model in bytes.
@@ -80,6 +83,12 @@ struct ModelInfo : ModelMemory {
 // Estimates a model's memory without loading it. Returns zero sizes if the backend has no `measure`.
 ModelInfo measure(const Backend& backend, const sotto_model_source& source);
 
+// State of a slot.
+struct SlotUse {
+    std::uint32_t tokens = 0; // number of tokens that the slot holds
+    bool in_use = false;      // a stream has the slot
+};
+
 // Result of opening a stream.
 struct StreamInfo {
     void* stream = nullptr; // null: `result` is the complete response
@@ -89,6 +98,9 @@ struct StreamInfo {
     std::string stops; // JSON; may be empty
     std::string result;
     bool parsed = false;
+    std::int32_t slot = -1; // number of the stream's slot; -1: not reported
+    std::string settings;   // values in effect, a JSON object; may be empty
+    bool truncated = false; // a part of the prompt was left out
 };
 
 // A request that the backend has prepared (parsed, rendered, tokenized) before its stream is opened.
@@ -132,7 +144,6 @@ public:
     void close_stream(void* stream) noexcept;
     // park() releases a stream's slot for another stream. unpark() gives a parked stream a slot again and
     // returns the number of tokens that must be prefilled again.
-    bool can_park() const noexcept { return info_.can(SOTTO_CAPABILITY_PARKABLE); }
     void park(void* stream) noexcept;
     std::uint32_t unpark(void* stream);
     // LoRA adapters from the file at `path`, read through `files` unless that is null. Each function throws
@@ -152,6 +163,13 @@ public:
     std::uint32_t save(void* stream, PageBuffer& state);
     // Restores a saved KV cache. Returns the number of tokens in the state.
     std::uint32_t restore(std::string_view state);
+    // The slots by number, for models that perform SOTTO_OP_SLOTS. save_slot() appends the KV cache of a slot
+    // to `state`; restore_slot() replaces it by a saved one; erase_slot() empties the slot. Each returns a
+    // number of tokens, and throws Error(SOTTO_ERROR_BUSY) if a stream has the slot.
+    SlotUse read_slot(std::uint32_t slot);
+    std::uint32_t save_slot(std::uint32_t slot, PageBuffer& state);
+    std::uint32_t restore_slot(std::uint32_t slot, std::string_view state);
+    std::uint32_t erase_slot(std::uint32_t slot);
     // Returns true if the number of slots can be reduced below the number at loading, down to 0, and raised
     // again up to that number.
     bool can_resize() const noexcept { return info_.can_give(SOTTO_SHRINKABLE_PLACES); }

@@ -10,10 +10,19 @@ namespace sotto {
 namespace {
 
 constexpr std::uint64_t kMaxCount = 1 << 16;
+constexpr std::uint64_t kMaxToken = INT32_MAX; // an id, plus 1
+constexpr std::uint64_t kMaxWait = 1'000;      // ms
 
 // Error text for a value of the backend that exceeds its maximum.
 std::string over(const char* field, std::uint64_t value, std::uint64_t max) {
     return invalid(field, std::to_string(value), "at most " + std::to_string(max));
+}
+
+// Returns true if `text` is a JSON object. Builds no value: the response of an embedding has a million
+// numbers.
+bool is_json_object(std::string_view text) {
+    const auto first = text.find_first_not_of(" \t\r\n");
+    return first != std::string_view::npos && text[first] == '{' && is_json(text);
 }
 
 } // namespace
@@ -53,7 +62,17 @@ void check_work(const Backend& backend, const sotto_step_item& work, std::uint32
     check("sotto_step_item.evaluated", work.evaluated, std::max(work.tokens, remaining));
     check("sotto_step_item.generated", work.generated, 1);
     check("sotto_step_item.decoded", work.decoded, kMaxCount);
-    if (work.finish < SOTTO_FINISH_NONE || work.finish > SOTTO_FINISH_LENGTH) {
+    check("sotto_step_item.slot", work.slot, kMaxCount);
+    check("sotto_step_item.token", work.token, kMaxToken);
+    check("sotto_step_item.wait_ms", work.wait_ms, kMaxWait);
+    if (work.wait_ms != 0 &&
+        (work.evaluated != 0 || work.generated != 0 || work.finish != SOTTO_FINISH_NONE)) {
+        refuse_backend(
+            backend, SOTTO_ERROR_INFERENCE, "sotto_step_item.wait_ms is set in a step that made progress"
+        );
+    }
+    const bool ends = work.finish >= SOTTO_FINISH_NONE && work.finish <= SOTTO_FINISH_LENGTH;
+    if (!ends && work.finish != SOTTO_FINISH_CONTENT_FILTER) {
         constexpr const char* kExpected = "one of the SOTTO_FINISH_ values";
         const auto what = invalid("sotto_step_item.finish", std::to_string(work.finish), kExpected);
         refuse_backend(backend, SOTTO_ERROR_INFERENCE, what);
@@ -63,7 +82,7 @@ void check_work(const Backend& backend, const sotto_step_item& work, std::uint32
 
 void check_data(const Backend& backend, const sotto_step_item& work) {
     const auto check = [&](sotto_str text, const char* field) {
-        if (!try_parse_json(view_of(text)).is_object()) {
+        if (!is_json_object(view_of(text))) {
             refuse_backend(
                 backend, SOTTO_ERROR_INFERENCE, "invalid " + std::string(field) + ": expected a JSON object"
             );
@@ -74,6 +93,20 @@ void check_data(const Backend& backend, const sotto_step_item& work) {
     }
     if (work.finish != SOTTO_FINISH_NONE) {
         check(work.result, "sotto_step_item.result");
+    }
+}
+
+void check_object(const Backend& backend, std::string_view text, const char* field) {
+    if (!text.empty() && !is_json_object(text)) {
+        refuse_backend(
+            backend, SOTTO_ERROR_INFERENCE, "invalid " + std::string(field) + ": expected a JSON object"
+        );
+    }
+}
+
+void check_count(const Backend& backend, std::uint32_t slot, const char* field) {
+    if (slot > kMaxCount) {
+        refuse_backend(backend, SOTTO_ERROR_INFERENCE, over(field, slot, kMaxCount));
     }
 }
 

@@ -27,6 +27,12 @@ void check_work(const Backend& backend, const sotto_step_item& work, std::uint32
 // object, or ends without a response that is a JSON object.
 void check_data(const Backend& backend, const sotto_step_item& work);
 
+// Throws Error(SOTTO_ERROR_INFERENCE) if a text is neither empty nor a JSON object.
+void check_object(const Backend& backend, std::string_view text, const char* field);
+
+// Throws Error(SOTTO_ERROR_INFERENCE) if a number of a slot, plus 1, is larger than any machine has slots.
+void check_count(const Backend& backend, std::uint32_t slot, const char* field);
+
 // Throws Error(SOTTO_ERROR_INFERENCE) if a text that is passed through to the host is not UTF-8.
 void check_text(const Backend& backend, std::string_view text, const char* field);
 

@@ -121,10 +121,10 @@ bool is_for_devices(std::string_view backend) {
 
 // The host interface that an engine lends to a backend; the backend's log lines go to the engine's log.
 struct Modules::Lent {
-    explicit Lent(const Log& log) : log_(&log) {}
+    Lent(const Log& log, Waker& waker) : log_(&log), waker_(&waker) {}
 
     // SOTTO_LOG_TRACE: lines are filtered when they arrive, because the log level may change at any time.
-    const sotto_backend_host host = {sizeof(sotto_backend_host), SOTTO_LOG_TRACE, write, this};
+    const sotto_backend_host host = {sizeof(sotto_backend_host), SOTTO_LOG_TRACE, write, this, wake};
 
     // Detaches the host interface from the log of an engine that is being destroyed, and keeps the interface
     // until the process ends: a backend without `release` may keep logging.
@@ -132,6 +132,7 @@ struct Modules::Lent {
         {
             const std::lock_guard lock(lent->mutex_);
             lent->log_ = nullptr;
+            lent->waker_ = nullptr;
         }
         Lent* last = lent.release();
         last->before_ = kept_.load();
@@ -157,8 +158,17 @@ private:
         );
     }
 
-    std::mutex mutex_; // guards log_, and keeps the log alive while a line is written
+    static void SOTTO_CALL wake(void* context) {
+        auto& self = *static_cast<Lent*>(context);
+        const std::lock_guard lock(self.mutex_);
+        if (self.waker_ != nullptr) {
+            self.waker_->wake();
+        }
+    }
+
+    std::mutex mutex_; // guards log_ and waker_, and keeps both alive while they are used
     const Log* log_;
+    Waker* waker_;
     Lent* before_ = nullptr;
     static std::atomic<Lent*> kept_; // list of detached interfaces, for leak checkers
 };
@@ -215,7 +225,7 @@ bool Modules::open(const std::filesystem::path& path, PassedOver& failed) {
         return false;
     }
     opened_.reserve(opened_.size() + 1); // reserved first, so that an entered module is always released
-    auto lent = std::make_unique<Lent>(log_);
+    auto lent = std::make_unique<Lent>(log_, waker_);
     sotto_backend table{};
     table.struct_size = sizeof table;
     sotto_str reason{};
@@ -299,7 +309,8 @@ const Backend* Modules::look(std::string_view name, std::string_view kind) {
     open_those_for(kind);
     for (const auto& one : opened_) {
         const auto& called = one.backend->name();
-        if (kind_of(called) == kind && (name.empty() || called == whole)) {
+        const bool by_name = one.backend->uses(SOTTO_BACKEND_BY_NAME);
+        if (kind_of(called) == kind && (name.empty() ? !by_name : called == whole)) {
             return one.backend.get();
         }
     }

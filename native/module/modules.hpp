@@ -13,6 +13,7 @@
 
 #include "base/log.hpp"
 #include "module/backend.hpp"
+#include "module/waker.hpp"
 
 namespace sotto {
 
@@ -38,10 +39,14 @@ public:
     // Adds a backend of the host. Throws Error(SOTTO_ERROR_STATE) if its name is taken.
     void add(const sotto_backend& table);
 
+    // Woken by the modules when streams that wait may continue.
+    Waker& waker() noexcept { return waker_; }
+
     // Returns true if the host has added a backend.
     bool has_hosts() const noexcept;
 
-    // Finds a backend by name, the host's before a module's; an empty name finds the first module's. Prefers
+    // Finds a backend by name, the host's before a module's; an empty name finds the first module's
+    // that is not SOTTO_BACKEND_BY_NAME. Prefers
     // the module for the device's kind ("vulkan" for "vulkan0", none for "cpu"). Opens the candidate modules
     // that were not opened yet, or whose failure may have been temporary. Throws Error: SOTTO_ERROR_MEMORY if
     // memory was short, otherwise SOTTO_ERROR_UNSUPPORTED.
@@ -71,6 +76,7 @@ private:
 
     const std::filesystem::path folder_;
     const Log& log_;
+    Waker waker_;
     mutable std::mutex mutex_; // guards the members below; backends themselves never change
     std::vector<std::unique_ptr<Backend>> own_;
     std::vector<Opened> opened_;

@@ -14,7 +14,7 @@ from release import PackagingError
 
 HOUSE = "house.gguf"
 LOADABLE = (".so", ".dll")
-MODULES = "*sotto_*-*"  # as sotto_copy_runtime() of sottoConfig.cmake finds them
+MODULES = ("*sotto_*-*", "*sotto_proxy.*")  # as sotto_copy_runtime() of sottoConfig.cmake finds them
 UNITY_PLUGIN = "*sotto_unity.*"  # the library that Unity loads beside the core; no other host needs it
 
 
@@ -77,7 +77,7 @@ class Installed:
     @property
     def modules(self) -> list[Path]:
         """The backend modules."""
-        return sorted(path for path in self.runtime.glob(MODULES) if path.suffix in LOADABLE)
+        return sorted(path for form in MODULES for path in self.runtime.glob(form) if path.suffix in LOADABLE)
 
     @property
     def unity_plugins(self) -> list[Path]:

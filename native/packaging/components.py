@@ -16,6 +16,7 @@ from build_folder import Installed
 from release import ROOT, PackagingError, sibling
 
 CORE, MODULE, VULKAN, CUDA = "core", "sotto_llama", "sotto_llama_vulkan", "sotto_llama_cuda"
+PROXY = "sotto_proxy"
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,15 @@ class PinnedSources:
             PackagingError: The sources are not unpacked.
         """
         licences = sibling("licences")
-        self._pins = (ROOT / "native" / "cmake" / "Deps.cmake").read_text(encoding="utf-8")
+        files = [ROOT / "native" / "cmake" / name for name in ("Deps.cmake", "Sqlite.cmake")]
+        self._pins = "".join(file.read_text(encoding="utf-8") for file in files)
         self._headers = (ROOT / "native" / "cmake" / "VulkanHeaders.cmake").read_text(encoding="utf-8")
         self._cuda = (ROOT / "native" / "cmake" / "CudaToolkit.cmake").read_text(encoding="utf-8")
         self.llama_version, self.zstd_version = licences.versions()
         self.llama = licences.deps() / f"llama_cpp_python-{self.llama_version}" / "vendor" / "llama.cpp"
         self.zstd = licences.deps() / f"zstandard-{self.zstd_version}" / "zstd"
-        for folder in (self.llama, self.zstd):
+        self.sqlean_version, self.sqlite = licences.sqlean_version(), licences.sqlite()
+        for folder in (self.llama, self.zstd, self.sqlite):
             if not folder.is_dir():
                 raise PackagingError(
                     f"no pinned sources in {folder}; configure native/ on this machine, or set SOTTO_CACHE"
@@ -100,9 +103,18 @@ def vendored(sources: PinnedSources) -> Iterator[Part]:
     release: tuple[str, ...] = ("MAJOR", "MINOR", "RELEASE")
 
     def part(name: str, version: str, licence: str, repository: str, file: str, **more: str) -> Part:
-        users = (CORE, MODULE) if name in ("nlohmann-json", "xxHash") else (MODULE,)
+        users = {"nlohmann-json": (CORE, MODULE, PROXY), "xxHash": (CORE, MODULE), "cpp-httplib": (PROXY,)}
         purl = f"pkg:github/{repository}" + (f"@v{version}" if re.fullmatch(r"[\d.]+", version) else "")
-        return Part(name, version, licence, purl, sha256(tree / file), f"{origin}, {file}", users, **more)
+        return Part(
+            name,
+            version,
+            licence,
+            purl,
+            sha256(tree / file),
+            f"{origin}, {file}",
+            users.get(name, (MODULE,)),
+            **more,
+        )
 
     def numbers(file: str, prefix: str, names: tuple[str, ...]) -> str:
         return sources.numbers(tree / file, prefix, names)
@@ -128,6 +140,10 @@ def vendored(sources: PinnedSources) -> Iterator[Part]:
     yield part(
         "sha256", origin, "public domain", "jb55/sha256.c", "vendor/hash/sha256/sha256.c", text="sha256"
     )
+    http = "vendor/cpp-httplib/httplib.h"
+    found = re.search(r'CPPHTTPLIB_VERSION "([\d.]+)"', (tree / http).read_text(encoding="utf-8"))
+    version = found[1] if found else origin
+    yield part("cpp-httplib", version, "MIT", "yhirose/cpp-httplib", http, text="cpp-httplib")
     yield part("base64.hpp", origin, "Unlicense", "tobiaslocker/base64", "common/base64.hpp")
 
 
@@ -148,6 +164,45 @@ def archived(sources: PinnedSources) -> Iterator[Part]:
     pinned = f"source distribution zstandard {sources.zstd_version}"
     digest = sources.archive_hash("zstandard")
     yield Part("Zstandard", zstd, "BSD-3-Clause", purl, digest, pinned, (CORE,), "Zstandard")
+    for name, package, licence, user in (
+        ("RE2", "grpcio", "BSD-3-Clause", CORE),
+        ("darts-clone", "sentencepiece", "BSD-3-Clause", CORE),
+        ("BoringSSL", "grpcio", "Apache-2.0", PROXY),
+    ):
+        pinned = f"{package} {sibling('licences').pinned(package)}"
+        purl = f"pkg:pypi/{pinned.replace(' ', '@')}"
+        digest = sources.archive_hash(package)
+        yield Part(name, pinned, licence, purl, digest, f"source distribution {pinned}", (user,), name)
+    found = re.search(r'SQLITE_VERSION +"([\d.]+)"', (sources.sqlite / "sqlite3.h").read_text("utf-8"))
+    assert found, "sqlite3.h names no version"
+    purl, pinned = f"pkg:pypi/sqlean-py@{sources.sqlean_version}", f"sqlean-py {sources.sqlean_version}"
+    digest, pinned = sources.archive_hash("sqlean-py"), f"source distribution {pinned}"
+    yield Part("SQLite", found[1], "blessing", purl, digest, pinned, (CORE,), "SQLite")
+
+
+def computed() -> Iterator[Part]:
+    """Yields the data that a committed table was computed from."""
+    table = ROOT / "native" / "guard" / "unicode.g.inc"
+    version = re.search(r"unicodedata ([\d.]+)", table.read_text("utf-8"))
+    if version is None:
+        raise PackagingError(f"{table} names no version of unicodedata; run native/guard/make_unicode.py")
+    source, text = "native/guard/unicode.g.inc", "Unicode's data files"
+    purl = f"pkg:generic/unicode-character-database@{version[1]}"
+    yield Part(
+        "Unicode character database",
+        version[1],
+        "Unicode-DFS-2016",
+        purl,
+        sha256(table),
+        source,
+        (CORE,),
+        text,
+    )
+
+
+def every_part(sources: PinnedSources) -> list[Part]:
+    """Returns the parts of all packaged libraries, without the compiler's."""
+    return [*archived(sources), *vendored(sources), *computed(), *of_cards(sources)]
 
 
 def of_cards(sources: PinnedSources) -> Iterator[Part]:
@@ -171,7 +226,7 @@ def of_cards(sources: PinnedSources) -> Iterator[Part]:
 def compiler_runtime(build: Installed) -> Part | None:
     """Returns the compiler's runtime libraries, linked statically; None if the compiler is unknown."""
     compiler, version = build.compiler
-    used = (CORE, MODULE)
+    used = (CORE, MODULE, PROXY)
     source = f"linked by the compiler of {build.platform.name}"
     if compiler == "GNU":
         licence = "GPL-3.0-or-later WITH GCC-exception-3.1"
@@ -184,6 +239,8 @@ def compiler_runtime(build: Installed) -> Part | None:
 
 def users(library: str) -> set[str]:
     """Returns the names in Part.used_by that stand for the library with this file name."""
+    if PROXY in library:
+        return {PROXY}
     if "sotto_llama" not in library:
         return {CORE}
     return {MODULE} | {user for user in (VULKAN, CUDA) if user in library}
@@ -192,7 +249,7 @@ def users(library: str) -> set[str]:
 def linked(builds: list[Installed]) -> dict[str, list[Part]]:
     """Returns the components that each library in `builds` links, keyed by `<platform>/<file name>`."""
     sources = PinnedSources()
-    parts = [*archived(sources), *vendored(sources), *of_cards(sources)]
+    parts = every_part(sources)
     found: dict[str, list[Part]] = {}
     for build in builds:
         runtime = compiler_runtime(build)

@@ -1,5 +1,6 @@
 #include "platform/file.hpp"
 
+#include <algorithm>
 #include <random>
 #include <string>
 
@@ -77,71 +78,6 @@ const char* name_of(file_type type) noexcept {
     );
 }
 
-// Removes a partially written file unless it was renamed.
-class Partial {
-public:
-    explicit Partial(std::filesystem::path path) : path_(std::move(path)) {}
-    ~Partial() {
-        std::error_code ignored;
-        if (!path_.empty()) {
-            std::filesystem::remove(path_, ignored);
-        }
-    }
-    Partial(const Partial&) = delete;
-    Partial& operator=(const Partial&) = delete;
-
-    std::error_code rename(const std::filesystem::path& target) {
-        std::error_code failed;
-        std::filesystem::rename(path_, target, failed);
-        if (!failed) {
-            keep();
-        }
-        return failed;
-    }
-    void keep() noexcept { path_.clear(); }
-
-private:
-    std::filesystem::path path_;
-};
-
-// Writes `bytes` at the start of a file and syncs the file.
-std::error_code fill(const File& file, std::string_view bytes) noexcept {
-    const auto failed = file.write(0, bytes);
-    return failed ? failed : file.sync();
-}
-
-// Writes a file that has no name until it is complete. Returns not_supported if the file system does not
-// support unnamed files or cannot name one later.
-std::error_code write_unnamed(const std::filesystem::path& path, std::string_view bytes) {
-    std::error_code failed;
-    const auto file = file_system::create_unnamed(path.parent_path(), failed);
-    if (failed) {
-        return std::make_error_code(std::errc::not_supported);
-    }
-    failed = fill(file, bytes);
-    if (!failed && file_system::name_file(file, path)) { // may fail: naming the file needs /proc
-        failed = std::make_error_code(std::errc::not_supported);
-    }
-    return failed;
-}
-
-// Writes a file that is visible under its name from the start.
-std::error_code write_named(const std::filesystem::path& path, std::string_view bytes) {
-    std::error_code failed;
-    auto file = file_system::create_new(path, file_system::Access::write, failed);
-    if (failed) {
-        return failed;
-    }
-    Partial partial(path);
-    failed = fill(file, bytes);
-    const auto closed = file.close();
-    failed = failed ? failed : closed;
-    if (!failed) {
-        partial.keep();
-    }
-    return failed;
-}
-
 } // namespace
 
 std::filesystem::path unique_name(std::string_view stem, std::string_view suffix) {
@@ -190,27 +126,83 @@ File create_file(const PathArgument& path) {
     return file;
 }
 
-void replace_file(const PathArgument& path, std::string_view bytes) {
-    const auto target = checked(path);
+FileReplacement::FileReplacement(const PathArgument& path)
+    : parameter_(path.parameter), path_(path.value), target_(checked(path)) {
     std::error_code failed;
-    const auto type = std::filesystem::symlink_status(target, failed).type();
+    const auto type = std::filesystem::symlink_status(target_, failed).type();
     if (type != file_type::regular && type != file_type::not_found && type != file_type::none) {
         not_regular(path, type);
     }
-    const auto unfinished = target.parent_path() / unique_name(".sotto-", ".partial");
-    failed = write_unnamed(unfinished, bytes);
-    if (failed == std::errc::not_supported) {
-        failed = write_named(unfinished, bytes);
+    unfinished_ = target_.parent_path() / unique_name(".sotto-", ".partial");
+    file_ = file_system::create_unnamed(target_.parent_path(), failed);
+    if (failed) { // not every file system has unnamed files
+        failed.clear();
+        file_ = file_system::create_new(unfinished_, file_system::Access::write, failed);
+        is_named_ = !failed;
     }
+    check(failed);
+}
+
+FileReplacement::~FileReplacement() {
+    file_.close();
+    if (is_named_) {
+        std::error_code ignored;
+        std::filesystem::remove(unfinished_, ignored);
+    }
+}
+
+void FileReplacement::check(std::error_code failed) const {
     if (failed) {
-        not_written(path, failed);
+        not_written({parameter_, path_}, failed);
     }
-    Partial partial(unfinished);
-    failed = partial.rename(target);
-    if (failed) {
-        not_written(path, failed);
+}
+
+void FileReplacement::append(std::string_view bytes) {
+    check(file_.write(size_, bytes));
+    size_ += bytes.size();
+}
+
+void FileReplacement::overwrite(std::uint64_t offset, std::string_view bytes) {
+    check(file_.write(offset, bytes));
+}
+
+// Copies a complete file without a name, which the system cannot name, to a file with one.
+void FileReplacement::write_named() {
+    constexpr std::uint64_t kPiece = 1 << 20;
+    std::error_code failed;
+    auto named = file_system::create_new(unfinished_, file_system::Access::write, failed);
+    check(failed);
+    is_named_ = true;
+    std::string piece;
+    for (std::uint64_t at = 0; at < size_; at += piece.size()) {
+        piece.resize(static_cast<std::size_t>(std::min(kPiece, size_ - at)));
+        check(file_.read(at, piece.data(), piece.size()));
+        check(named.write(at, piece));
     }
-    file_system::sync_folder(target.parent_path());
+    check(named.sync());
+    file_ = std::move(named);
+}
+
+void FileReplacement::commit() {
+    check(file_.sync());
+    if (!is_named_) {
+        is_named_ = !file_system::name_file(file_, unfinished_);
+    }
+    if (!is_named_) { // naming a file needs /proc
+        write_named();
+    }
+    check(file_.close());
+    std::error_code failed;
+    std::filesystem::rename(unfinished_, target_, failed);
+    check(failed);
+    is_named_ = false;
+    file_system::sync_folder(target_.parent_path());
+}
+
+void replace_file(const PathArgument& path, std::string_view bytes) {
+    FileReplacement file(path);
+    file.append(bytes);
+    file.commit();
 }
 
 } // namespace sotto

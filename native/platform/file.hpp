@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -63,12 +64,40 @@ File open_file(const PathArgument& path);
 // Error(SOTTO_ERROR_STATE) if the file cannot be created.
 File create_file(const PathArgument& path);
 
-// Atomically creates or replaces a regular file: writes a new file in the same folder, syncs it and renames
-// it. If the file system allows, the new file has no name until it is complete, so that a killed process
-// leaves no partial file. Readers see either the old bytes or the new ones, also after a power failure; the
-// last of several writers wins. Throws Error(SOTTO_ERROR_ARGUMENT) if the name belongs to anything but a
-// regular file (including a link) or contains a NUL; Error(SOTTO_ERROR_STATE) if the bytes cannot be written:
-// then nothing changes and no temporary file remains.
+// Atomically creates or replaces a regular file, whose bytes are appended one after the other: writes a new
+// file in the same folder, syncs it and renames it. If the file system allows, the new file has no name until
+// it is complete, so that a killed process leaves no partial file. Readers see either the old bytes or the
+// new ones, also after a power failure; the last of several writers wins. The functions throw
+// Error(SOTTO_ERROR_ARGUMENT) if the name belongs to anything but a regular file (including a link) or
+// contains a NUL; Error(SOTTO_ERROR_STATE) if the bytes cannot be written: then nothing changes. A new file
+// that is not committed leaves no trace.
+class FileReplacement {
+public:
+    explicit FileReplacement(const PathArgument& path);
+    ~FileReplacement();
+    FileReplacement(const FileReplacement&) = delete;
+    FileReplacement& operator=(const FileReplacement&) = delete;
+
+    void append(std::string_view bytes);
+    // Writes over bytes that were appended before.
+    void overwrite(std::uint64_t offset, std::string_view bytes);
+    // Makes the new file visible under its name. Call once, last.
+    void commit();
+
+private:
+    void check(std::error_code failed) const;
+    void write_named();
+
+    const std::string parameter_;
+    const std::string path_;
+    std::filesystem::path target_;
+    std::filesystem::path unfinished_; // name of the new file, once it has one
+    File file_;
+    std::uint64_t size_ = 0;
+    bool is_named_ = false;
+};
+
+// Replaces a file by `bytes`, as a FileReplacement.
 void replace_file(const PathArgument& path, std::string_view bytes);
 
 // Creates an unnamed file for reading and writing, which disappears when the process ends, also by a crash.
@@ -85,7 +114,8 @@ enum class Access : std::uint8_t { write, append };
 File open_existing(const std::filesystem::path& path, std::error_code& error) noexcept;
 // Creates a file for writing or appending. Fails with file_exists if the name exists.
 File create_new(const std::filesystem::path& path, Access access, std::error_code& error) noexcept;
-// Creates an unnamed file for writing, which disappears with the process unless name_file() names it. On
+// Creates an unnamed file for reading and writing, which disappears with the process unless name_file() names
+// it. On
 // failure, sets `error` and returns a file that is not open: not every file system supports unnamed files.
 File create_unnamed(const std::filesystem::path& folder, std::error_code& error) noexcept;
 // Gives an unnamed file its name. Fails with file_exists if the name exists.

@@ -150,7 +150,7 @@ File create_new(const std::filesystem::path& path, Access access, std::error_cod
 }
 
 File create_unnamed(const std::filesystem::path& folder, std::error_code& error) noexcept {
-    return opened(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY, error);
+    return opened(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR, error);
 }
 
 std::error_code name_file(const File& file, const std::filesystem::path& path) noexcept {

@@ -72,6 +72,14 @@ void pages_free(void* memory) noexcept {
     }
 }
 
+void pages_prefer_large(void* memory, std::size_t size) noexcept {
+    const auto begin = (reinterpret_cast<std::uintptr_t>(memory) + kPage - 1) / kPage * kPage;
+    const auto end = (reinterpret_cast<std::uintptr_t>(memory) + size) / kPage * kPage;
+    if (begin < end) {
+        page_system::prefer_large(reinterpret_cast<void*>(begin), end - begin);
+    }
+}
+
 void PageBuffer::reserve(std::size_t capacity) {
     if (capacity > capacity_) {
         void* memory = pages_resize(data_, capacity);

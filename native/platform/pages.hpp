@@ -15,6 +15,9 @@ namespace sotto {
 void* pages_allocate(std::size_t size) noexcept;
 void* pages_resize(void* memory, std::size_t size) noexcept; // null: `memory` is unchanged
 void pages_free(void* memory) noexcept;
+// Asks the system to back a range with large pages, which makes reads at random addresses faster. Touching
+// one byte may then take 2 MiB. May do nothing.
+void pages_prefer_large(void* memory, std::size_t size) noexcept;
 
 // Allocator for containers whose memory comes from pages_allocate().
 template <typename T>
@@ -84,6 +87,7 @@ void* map(std::size_t size) noexcept;
 // Returns null on failure; `memory` is then unchanged.
 void* remap(void* memory, std::size_t old_size, std::size_t size) noexcept;
 void unmap(void* memory, std::size_t size) noexcept;
+void prefer_large(void* memory, std::size_t size) noexcept; // whole pages
 
 } // namespace page_system
 } // namespace sotto

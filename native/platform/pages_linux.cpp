@@ -18,4 +18,8 @@ void unmap(void* memory, std::size_t size) noexcept {
     munmap(memory, size);
 }
 
+void prefer_large(void* memory, std::size_t size) noexcept {
+    (void)madvise(memory, size, MADV_HUGEPAGE);
+}
+
 } // namespace sotto::page_system

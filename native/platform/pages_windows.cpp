@@ -24,4 +24,6 @@ void unmap(void* memory, std::size_t) noexcept {
     VirtualFree(memory, 0, MEM_RELEASE);
 }
 
+void prefer_large(void*, std::size_t) noexcept {} // needs a privilege
+
 } // namespace sotto::page_system

@@ -6,78 +6,98 @@
 
 namespace sotto::field {
 
+inline constexpr const char* k_action[] = {"list", "save", "restore", "erase", nullptr};
+inline constexpr RequestField action{.name = "action", .type = FieldType::Choice, .operations = 0x200000, .choices = k_action};
 inline constexpr RequestField add_generation_prompt{.name = "add_generation_prompt", .type = FieldType::Boolean, .operations = 0xc2, .fallback = 1};
 inline constexpr RequestField add_special{.name = "add_special", .type = FieldType::Boolean, .operations = 0x10, .fallback = 0};
 inline constexpr RequestField beam_size{.name = "beam_size", .type = FieldType::Integer, .operations = 0xc000, .min = 1, .max = 64};
-inline constexpr RequestField cache_prompt{.name = "cache_prompt", .type = FieldType::Boolean, .operations = 0x8e, .fallback = 1};
-inline constexpr RequestField chat_template_kwargs{.name = "chat_template_kwargs", .type = FieldType::Other, .operations = 0xc2, .items = 256, .max_bytes = 65536};
+inline constexpr RequestField cache_prompt{.name = "cache_prompt", .type = FieldType::Boolean, .operations = 0x2008e, .fallback = 1};
+inline constexpr RequestField chat_template_kwargs{.name = "chat_template_kwargs", .type = FieldType::Other, .operations = 0x200c2, .items = 256, .max_bytes = 65536};
 inline constexpr RequestField content{.name = "content", .type = FieldType::Text, .operations = 0x10};
 inline constexpr const char* k_context_overflow[] = {"truncate", "shift", "error", nullptr};
-inline constexpr RequestField context_overflow{.name = "context_overflow", .type = FieldType::Choice, .operations = 0x8e, .choices = k_context_overflow};
+inline constexpr RequestField context_overflow{.name = "context_overflow", .type = FieldType::Choice, .operations = 0x2008e, .choices = k_context_overflow};
 inline constexpr RequestField continue_final_message{.name = "continue_final_message", .type = FieldType::Boolean, .operations = 0xc2, .fallback = 0};
 inline constexpr RequestField dimensions{.name = "dimensions", .type = FieldType::Integer, .operations = 0x2000, .min = 1, .max = 65536};
-inline constexpr RequestField dry_allowed_length{.name = "dry_allowed_length", .type = FieldType::Integer, .operations = 0x8e, .min = 0, .max = 10000, .fallback = 2};
-inline constexpr RequestField dry_base{.name = "dry_base", .type = FieldType::Number, .operations = 0x8e, .min = 0, .max = 100, .fallback = 1.75};
-inline constexpr RequestField dry_multiplier{.name = "dry_multiplier", .type = FieldType::Number, .operations = 0x8e, .min = 0, .max = 100, .fallback = 0};
-inline constexpr RequestField dry_penalty_last_n{.name = "dry_penalty_last_n", .type = FieldType::Integer, .operations = 0x8e, .min = -1, .max = 2147483647, .fallback = 64};
-inline constexpr RequestField dry_sequence_breakers{.name = "dry_sequence_breakers", .type = FieldType::Other, .operations = 0x8e, .items = 16, .max_bytes = 40};
-inline constexpr RequestField dynatemp_exponent{.name = "dynatemp_exponent", .type = FieldType::Number, .operations = 0x8e, .min = 0, .max = 100, .fallback = 1};
-inline constexpr RequestField dynatemp_range{.name = "dynatemp_range", .type = FieldType::Number, .operations = 0x8e, .min = 0, .max = 100, .fallback = 0};
+inline constexpr RequestField documents{.name = "documents", .type = FieldType::Other, .operations = 0x10000, .items = 2048};
+inline constexpr RequestField dry_allowed_length{.name = "dry_allowed_length", .type = FieldType::Integer, .operations = 0x2008e, .min = 0, .max = 10000, .fallback = 2};
+inline constexpr RequestField dry_base{.name = "dry_base", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 100, .fallback = 1.75};
+inline constexpr RequestField dry_multiplier{.name = "dry_multiplier", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 100, .fallback = 0};
+inline constexpr RequestField dry_penalty_last_n{.name = "dry_penalty_last_n", .type = FieldType::Integer, .operations = 0x2008e, .min = -1, .max = 2147483647, .fallback = 64};
+inline constexpr RequestField dry_sequence_breakers{.name = "dry_sequence_breakers", .type = FieldType::Other, .operations = 0x2008e, .items = 16, .max_bytes = 40};
+inline constexpr RequestField dynatemp_exponent{.name = "dynatemp_exponent", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 100, .fallback = 1};
+inline constexpr RequestField dynatemp_range{.name = "dynatemp_range", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 100, .fallback = 0};
 inline constexpr RequestField echo{.name = "echo", .type = FieldType::Boolean, .operations = 0x4, .fallback = 0};
 inline constexpr const char* k_encoding_format[] = {"float", "base64", nullptr};
 inline constexpr RequestField encoding_format{.name = "encoding_format", .type = FieldType::Choice, .operations = 0x2000, .choices = k_encoding_format};
 inline constexpr RequestField file{.name = "file", .type = FieldType::Text, .operations = 0x4000, .min_bytes = 1, .max_bytes = 4096};
-inline constexpr RequestField frequency_penalty{.name = "frequency_penalty", .type = FieldType::Number, .operations = 0x8e, .min = -10, .max = 10, .fallback = 0};
+inline constexpr RequestField files{.name = "files", .type = FieldType::Other, .operations = 0xc0000, .items = 64, .max_bytes = 128};
+inline constexpr RequestField frequency_penalty{.name = "frequency_penalty", .type = FieldType::Number, .operations = 0x2008e, .min = -10, .max = 10, .fallback = 0};
 inline constexpr RequestField from{.name = "from", .type = FieldType::Text, .operations = 0x200, .min_bytes = 1, .max_bytes = 128};
-inline constexpr RequestField grammar{.name = "grammar", .type = FieldType::Text, .operations = 0xce, .max_bytes = 262144};
-inline constexpr RequestField ignore_eos{.name = "ignore_eos", .type = FieldType::Boolean, .operations = 0x8e, .fallback = 0};
-inline constexpr RequestField input{.name = "input", .type = FieldType::Other, .operations = 0xa000, .items = 2048};
+inline constexpr RequestField grammar{.name = "grammar", .type = FieldType::Text, .operations = 0x200ce, .max_bytes = 262144};
+inline constexpr RequestField guardrails{.name = "guardrails", .type = FieldType::Other, .operations = 0x100000};
+inline constexpr RequestField id_slot{.name = "id_slot", .type = FieldType::Integer, .operations = 0x22000e, .min = -1, .max = 65535, .fallback = -1};
+inline constexpr RequestField ignore_eos{.name = "ignore_eos", .type = FieldType::Boolean, .operations = 0x2008e, .fallback = 0};
+inline constexpr RequestField input{.name = "input", .type = FieldType::Other, .operations = 0x12a000, .items = 2048};
 inline constexpr RequestField input_audio{.name = "input_audio", .type = FieldType::Other, .operations = 0x4000};
 inline constexpr RequestField input_extra{.name = "input_extra", .type = FieldType::Other, .operations = 0x8};
 inline constexpr RequestField input_prefix{.name = "input_prefix", .type = FieldType::Text, .operations = 0x8};
 inline constexpr RequestField input_suffix{.name = "input_suffix", .type = FieldType::Text, .operations = 0x8};
-inline constexpr RequestField json_schema{.name = "json_schema", .type = FieldType::Other, .operations = 0xce};
+inline constexpr RequestField instructions{.name = "instructions", .type = FieldType::Text, .operations = 0x20000};
+inline constexpr RequestField json_schema{.name = "json_schema", .type = FieldType::Other, .operations = 0x200ce};
 inline constexpr RequestField keep{.name = "keep", .type = FieldType::Integer, .operations = 0x200, .min = 0, .max = 2147483647};
 inline constexpr RequestField language{.name = "language", .type = FieldType::Text, .operations = 0x4000, .min_bytes = 1, .max_bytes = 32};
-inline constexpr RequestField logit_bias{.name = "logit_bias", .type = FieldType::Other, .operations = 0x8e, .items = 4096};
+inline constexpr RequestField logit_bias{.name = "logit_bias", .type = FieldType::Other, .operations = 0x2008e, .items = 4096};
 inline constexpr RequestField logprobs{.name = "logprobs", .type = FieldType::Other, .operations = 0x8e, .max = 20};
-inline constexpr RequestField lora{.name = "lora", .type = FieldType::Other, .operations = 0x128e, .items = 16, .max_bytes = 128};
+inline constexpr RequestField lora{.name = "lora", .type = FieldType::Other, .operations = 0x2128e, .items = 16, .max_bytes = 128};
 inline constexpr RequestField max_completion_tokens{.name = "max_completion_tokens", .type = FieldType::Integer, .operations = 0x8e, .min = 1, .max = 2147483647};
+inline constexpr RequestField max_output_tokens{.name = "max_output_tokens", .type = FieldType::Integer, .operations = 0x20000, .min = 1, .max = 2147483647};
 inline constexpr RequestField max_tokens{.name = "max_tokens", .type = FieldType::Integer, .operations = 0x8e, .min = 1, .max = 2147483647};
 inline constexpr RequestField messages{.name = "messages", .type = FieldType::Other, .operations = 0x2c2, .items = 65536};
-inline constexpr RequestField min_keep{.name = "min_keep", .type = FieldType::Integer, .operations = 0x8e, .min = 0, .max = 1000, .fallback = 0};
-inline constexpr RequestField min_p{.name = "min_p", .type = FieldType::Number, .operations = 0x8e, .min = 0, .max = 1, .fallback = 0.05};
-inline constexpr RequestField mirostat{.name = "mirostat", .type = FieldType::Integer, .operations = 0x8e, .min = 0, .max = 2, .fallback = 0};
-inline constexpr RequestField mirostat_eta{.name = "mirostat_eta", .type = FieldType::Number, .operations = 0x8e, .min = 0, .max = 10, .fallback = 0.1};
-inline constexpr RequestField mirostat_tau{.name = "mirostat_tau", .type = FieldType::Number, .operations = 0x8e, .min = 0, .max = 100, .fallback = 5};
-inline constexpr RequestField model{.name = "model", .type = FieldType::Other, .operations = 0xe3fe};
+inline constexpr RequestField metadata{.name = "metadata", .type = FieldType::Other, .operations = 0x20000, .items = 16, .max_bytes = 512};
+inline constexpr RequestField min_keep{.name = "min_keep", .type = FieldType::Integer, .operations = 0x2008e, .min = 0, .max = 1000, .fallback = 0};
+inline constexpr RequestField min_p{.name = "min_p", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 1, .fallback = 0};
+inline constexpr RequestField mirostat{.name = "mirostat", .type = FieldType::Integer, .operations = 0x2008e, .min = 0, .max = 2, .fallback = 0};
+inline constexpr RequestField mirostat_eta{.name = "mirostat_eta", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 10, .fallback = 0.1};
+inline constexpr RequestField mirostat_tau{.name = "mirostat_tau", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 100, .fallback = 5};
+inline constexpr RequestField model{.name = "model", .type = FieldType::Other, .operations = 0x23e3fe};
 inline constexpr RequestField n{.name = "n", .type = FieldType::Integer, .operations = 0xe, .min = 1, .max = 128, .fallback = 1};
-inline constexpr RequestField n_keep{.name = "n_keep", .type = FieldType::Integer, .operations = 0x8e, .min = -1, .max = 2147483647, .fallback = -1};
+inline constexpr RequestField n_keep{.name = "n_keep", .type = FieldType::Integer, .operations = 0x2008e, .min = -1, .max = 2147483647, .fallback = -1};
 inline constexpr RequestField n_probs{.name = "n_probs", .type = FieldType::Integer, .operations = 0x8e, .min = 0, .max = 20, .fallback = 0};
+inline constexpr RequestField normalize{.name = "normalize", .type = FieldType::Boolean, .operations = 0x2000, .fallback = 1};
 inline constexpr const char* k_on_budget[] = {"wait", "fail", "shrink", nullptr};
-inline constexpr RequestField on_budget{.name = "on_budget", .type = FieldType::Choice, .operations = 0xe3fe, .choices = k_on_budget};
-inline constexpr RequestField parallel_tool_calls{.name = "parallel_tool_calls", .type = FieldType::Boolean, .operations = 0xc2};
+inline constexpr RequestField on_budget{.name = "on_budget", .type = FieldType::Choice, .operations = 0x23e3fe, .choices = k_on_budget};
+inline constexpr RequestField parallel_tool_calls{.name = "parallel_tool_calls", .type = FieldType::Boolean, .operations = 0x200c2};
 inline constexpr RequestField parse_special{.name = "parse_special", .type = FieldType::Boolean, .operations = 0x10, .fallback = 1};
-inline constexpr RequestField path{.name = "path", .type = FieldType::Text, .operations = 0x180, .min_bytes = 1};
+inline constexpr RequestField path{.name = "path", .type = FieldType::Text, .operations = 0x2c0180, .min_bytes = 1};
 inline constexpr RequestField pinned{.name = "pinned", .type = FieldType::Boolean, .operations = 0x1200, .fallback = 0};
-inline constexpr RequestField presence_penalty{.name = "presence_penalty", .type = FieldType::Number, .operations = 0x8e, .min = -10, .max = 10, .fallback = 0};
+inline constexpr RequestField post_sampling_probs{.name = "post_sampling_probs", .type = FieldType::Boolean, .operations = 0x8e, .fallback = 0};
+inline constexpr RequestField presence_penalty{.name = "presence_penalty", .type = FieldType::Number, .operations = 0x2008e, .min = -10, .max = 10, .fallback = 0};
+inline constexpr RequestField previous_response_id{.name = "previous_response_id", .type = FieldType::Text, .operations = 0x20000, .min_bytes = 1, .max_bytes = 128};
 inline constexpr RequestField prompt{.name = "prompt", .type = FieldType::Other, .operations = 0x408c};
-inline constexpr RequestField reasoning_budget_message{.name = "reasoning_budget_message", .type = FieldType::Text, .operations = 0xc2, .max_bytes = 4096};
-inline constexpr RequestField reasoning_budget_tokens{.name = "reasoning_budget_tokens", .type = FieldType::Integer, .operations = 0xc2, .min = -1, .max = 2147483647, .fallback = -1};
+inline constexpr RequestField query{.name = "query", .type = FieldType::Text, .operations = 0x10000, .min_bytes = 1};
+inline constexpr RequestField reasoning{.name = "reasoning", .type = FieldType::Other, .operations = 0x20000};
+inline constexpr RequestField reasoning_budget_message{.name = "reasoning_budget_message", .type = FieldType::Text, .operations = 0x200c2, .max_bytes = 4096};
+inline constexpr RequestField reasoning_budget_tokens{.name = "reasoning_budget_tokens", .type = FieldType::Integer, .operations = 0x200c2, .min = -1, .max = 2147483647, .fallback = -1};
 inline constexpr const char* k_reasoning_effort[] = {"none", "minimal", "low", "medium", "high", "xhigh", nullptr};
-inline constexpr RequestField reasoning_effort{.name = "reasoning_effort", .type = FieldType::Choice, .operations = 0xc2, .choices = k_reasoning_effort};
+inline constexpr RequestField reasoning_effort{.name = "reasoning_effort", .type = FieldType::Choice, .operations = 0x200c2, .choices = k_reasoning_effort};
 inline constexpr const char* k_reasoning_format[] = {"none", "auto", "deepseek", nullptr};
-inline constexpr RequestField reasoning_format{.name = "reasoning_format", .type = FieldType::Choice, .operations = 0xc2, .choices = k_reasoning_format};
-inline constexpr RequestField repeat_last_n{.name = "repeat_last_n", .type = FieldType::Integer, .operations = 0x8e, .min = -1, .max = 2147483647, .fallback = 64};
-inline constexpr RequestField repeat_penalty{.name = "repeat_penalty", .type = FieldType::Number, .operations = 0x8e, .min = 0.01, .max = 10, .fallback = 1};
+inline constexpr RequestField reasoning_format{.name = "reasoning_format", .type = FieldType::Choice, .operations = 0x200c2, .choices = k_reasoning_format};
+inline constexpr RequestField repeat_last_n{.name = "repeat_last_n", .type = FieldType::Integer, .operations = 0x2008e, .min = -1, .max = 2147483647, .fallback = 64};
+inline constexpr RequestField repeat_penalty{.name = "repeat_penalty", .type = FieldType::Number, .operations = 0x2008e, .min = 0.01, .max = 10, .fallback = 1};
 inline constexpr RequestField response_format{.name = "response_format", .type = FieldType::Other, .operations = 0xce};
-inline constexpr RequestField samplers{.name = "samplers", .type = FieldType::Other, .operations = 0x8e, .items = 32, .max_bytes = 40};
-inline constexpr RequestField seed{.name = "seed", .type = FieldType::Integer, .operations = 0x8e, .min = -1, .max = 4294967295, .fallback = -1};
+inline constexpr RequestField return_documents{.name = "return_documents", .type = FieldType::Boolean, .operations = 0x10000, .fallback = 0};
+inline constexpr RequestField return_settings{.name = "return_settings", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
+inline constexpr RequestField return_tokens{.name = "return_tokens", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
+inline constexpr RequestField samplers{.name = "samplers", .type = FieldType::Other, .operations = 0x2008e, .items = 32, .max_bytes = 40};
+inline constexpr RequestField seed{.name = "seed", .type = FieldType::Integer, .operations = 0x2008e, .min = -1, .max = 4294967295, .fallback = -1};
 inline constexpr RequestField session{.name = "session", .type = FieldType::Text, .operations = 0x1ec2, .min_bytes = 1, .max_bytes = 128};
 inline constexpr RequestField source_language{.name = "source_language", .type = FieldType::Text, .operations = 0x8000, .min_bytes = 1, .max_bytes = 32};
 inline constexpr RequestField special{.name = "special", .type = FieldType::Boolean, .operations = 0x20, .fallback = 1};
-inline constexpr RequestField stop{.name = "stop", .type = FieldType::Other, .operations = 0xe, .items = 16, .max_bytes = 1024};
-inline constexpr RequestField stream{.name = "stream", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
+inline constexpr const char* k_stage[] = {"input", "output", "image_prompt", nullptr};
+inline constexpr RequestField stage{.name = "stage", .type = FieldType::Choice, .operations = 0x100000, .choices = k_stage};
+inline constexpr RequestField stop{.name = "stop", .type = FieldType::Other, .operations = 0x2000e, .items = 16, .max_bytes = 1024};
+inline constexpr RequestField store{.name = "store", .type = FieldType::Boolean, .operations = 0x20000, .fallback = 1};
+inline constexpr RequestField stream{.name = "stream", .type = FieldType::Boolean, .operations = 0x2000e, .fallback = 0};
 inline constexpr RequestField stream_options{.name = "stream_options", .type = FieldType::Other, .operations = 0xe};
 inline constexpr RequestField suffix{.name = "suffix", .type = FieldType::Text, .operations = 0x84};
 inline constexpr RequestField system{.name = "system", .type = FieldType::Text, .operations = 0x1200};
@@ -85,21 +105,27 @@ inline constexpr RequestField target_language{.name = "target_language", .type =
 inline constexpr RequestField target_prefix{.name = "target_prefix", .type = FieldType::Text, .operations = 0x8000, .max_bytes = 4096};
 inline constexpr const char* k_task[] = {"transcribe", "translate", nullptr};
 inline constexpr RequestField task{.name = "task", .type = FieldType::Choice, .operations = 0x4000, .choices = k_task};
-inline constexpr RequestField temperature{.name = "temperature", .type = FieldType::Number, .operations = 0xc08e, .min = 0, .max = 100, .fallback = 0.8};
+inline constexpr RequestField temperature{.name = "temperature", .type = FieldType::Number, .operations = 0x2c08e, .min = 0, .max = 100, .fallback = 1};
+inline constexpr RequestField text{.name = "text", .type = FieldType::Other, .operations = 0x20000};
 inline constexpr RequestField timestamp_granularities{.name = "timestamp_granularities", .type = FieldType::Other, .operations = 0x4000, .items = 2};
 inline constexpr RequestField tokens{.name = "tokens", .type = FieldType::Other, .operations = 0x20};
-inline constexpr RequestField tool_choice{.name = "tool_choice", .type = FieldType::Other, .operations = 0xc2};
-inline constexpr RequestField tools{.name = "tools", .type = FieldType::Other, .operations = 0xc2, .items = 128};
-inline constexpr RequestField top_k{.name = "top_k", .type = FieldType::Integer, .operations = 0x8e, .min = 0, .max = 2147483647, .fallback = 40};
+inline constexpr RequestField tool_choice{.name = "tool_choice", .type = FieldType::Other, .operations = 0x200c2};
+inline constexpr RequestField tools{.name = "tools", .type = FieldType::Other, .operations = 0x200c2, .items = 128};
+inline constexpr RequestField top_k{.name = "top_k", .type = FieldType::Integer, .operations = 0x2008e, .min = 0, .max = 2147483647, .fallback = 0};
 inline constexpr RequestField top_logprobs{.name = "top_logprobs", .type = FieldType::Integer, .operations = 0x82, .min = 0, .max = 20, .fallback = 0};
-inline constexpr RequestField top_n_sigma{.name = "top_n_sigma", .type = FieldType::Number, .operations = 0x8e, .min = -1, .max = 1000, .fallback = -1};
-inline constexpr RequestField top_p{.name = "top_p", .type = FieldType::Number, .operations = 0x8e, .min = 0, .max = 1, .fallback = 0.95};
-inline constexpr RequestField typical_p{.name = "typical_p", .type = FieldType::Number, .operations = 0x8e, .min = 0, .max = 1, .fallback = 1};
+inline constexpr RequestField top_n{.name = "top_n", .type = FieldType::Integer, .operations = 0x10000, .min = 1, .max = 2147483647};
+inline constexpr RequestField top_n_sigma{.name = "top_n_sigma", .type = FieldType::Number, .operations = 0x2008e, .min = -1, .max = 1000, .fallback = -1};
+inline constexpr RequestField top_p{.name = "top_p", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 1, .fallback = 1};
+inline constexpr RequestField truncate{.name = "truncate", .type = FieldType::Boolean, .operations = 0x12000, .fallback = 0};
+inline constexpr const char* k_truncation[] = {"auto", "disabled", nullptr};
+inline constexpr RequestField truncation{.name = "truncation", .type = FieldType::Choice, .operations = 0x20000, .choices = k_truncation};
+inline constexpr RequestField typical_p{.name = "typical_p", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 1, .fallback = 1};
 inline constexpr RequestField with_pieces{.name = "with_pieces", .type = FieldType::Boolean, .operations = 0x10, .fallback = 0};
-inline constexpr RequestField xtc_probability{.name = "xtc_probability", .type = FieldType::Number, .operations = 0x8e, .min = 0, .max = 1, .fallback = 0};
-inline constexpr RequestField xtc_threshold{.name = "xtc_threshold", .type = FieldType::Number, .operations = 0x8e, .min = 0, .max = 1, .fallback = 0.1};
+inline constexpr RequestField xtc_probability{.name = "xtc_probability", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 1, .fallback = 0};
+inline constexpr RequestField xtc_threshold{.name = "xtc_threshold", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 1, .fallback = 0.1};
 
 inline constexpr const RequestField* kAll[] = {
+    &action,
     &add_generation_prompt,
     &add_special,
     &beam_size,
@@ -109,6 +135,7 @@ inline constexpr const RequestField* kAll[] = {
     &context_overflow,
     &continue_final_message,
     &dimensions,
+    &documents,
     &dry_allowed_length,
     &dry_base,
     &dry_multiplier,
@@ -119,15 +146,19 @@ inline constexpr const RequestField* kAll[] = {
     &echo,
     &encoding_format,
     &file,
+    &files,
     &frequency_penalty,
     &from,
     &grammar,
+    &guardrails,
+    &id_slot,
     &ignore_eos,
     &input,
     &input_audio,
     &input_extra,
     &input_prefix,
     &input_suffix,
+    &instructions,
     &json_schema,
     &keep,
     &language,
@@ -135,8 +166,10 @@ inline constexpr const RequestField* kAll[] = {
     &logprobs,
     &lora,
     &max_completion_tokens,
+    &max_output_tokens,
     &max_tokens,
     &messages,
+    &metadata,
     &min_keep,
     &min_p,
     &mirostat,
@@ -146,13 +179,18 @@ inline constexpr const RequestField* kAll[] = {
     &n,
     &n_keep,
     &n_probs,
+    &normalize,
     &on_budget,
     &parallel_tool_calls,
     &parse_special,
     &path,
     &pinned,
+    &post_sampling_probs,
     &presence_penalty,
+    &previous_response_id,
     &prompt,
+    &query,
+    &reasoning,
     &reasoning_budget_message,
     &reasoning_budget_tokens,
     &reasoning_effort,
@@ -160,12 +198,17 @@ inline constexpr const RequestField* kAll[] = {
     &repeat_last_n,
     &repeat_penalty,
     &response_format,
+    &return_documents,
+    &return_settings,
+    &return_tokens,
     &samplers,
     &seed,
     &session,
     &source_language,
     &special,
+    &stage,
     &stop,
+    &store,
     &stream,
     &stream_options,
     &suffix,
@@ -174,14 +217,18 @@ inline constexpr const RequestField* kAll[] = {
     &target_prefix,
     &task,
     &temperature,
+    &text,
     &timestamp_granularities,
     &tokens,
     &tool_choice,
     &tools,
     &top_k,
     &top_logprobs,
+    &top_n,
     &top_n_sigma,
     &top_p,
+    &truncate,
+    &truncation,
     &typical_p,
     &with_pieces,
     &xtc_probability,

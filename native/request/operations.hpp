@@ -5,7 +5,8 @@
 
 namespace sotto {
 
-inline constexpr std::int32_t kLastOperation = 15;
+inline constexpr std::int32_t kLastOperation = 21;
+// clang-format off: one name a line
 inline constexpr const char* kOperationNames[] = {
     nullptr, // 0 is no operation
     "chat",
@@ -23,6 +24,13 @@ inline constexpr const char* kOperationNames[] = {
     "embed",
     "transcribe",
     "translate",
+    "rerank",
+    "respond",
+    "save_game",
+    "restore_game",
+    "check",
+    "slots",
 };
+// clang-format on
 
 } // namespace sotto

@@ -28,11 +28,13 @@ bool StopMatcher::feed(std::string_view text, std::string& out) {
     // end of the match that completes first, independent of how the text was split
     std::size_t end = std::string::npos;
     std::size_t keep = 0;
-    for (const auto& stop : stops_) {
+    for (std::size_t i = 0; i < stops_.size(); ++i) {
+        const auto& stop = stops_[i];
         const auto at = held_.find(stop);
         if (at != std::string::npos && std::pair(at + stop.size(), at) < std::pair(end, first)) {
             first = at;
             end = at + stop.size();
+            found_ = i;
         }
         keep = std::max(keep, overlap(held_, stop));
     }

@@ -1,6 +1,8 @@
 // Finds stop sequences in streamed text.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,11 +23,19 @@ public:
     // sequence that completes first wins; if two end at the same byte, the longer one.
     bool feed(std::string_view text, std::string& out);
 
+    // Returns the stop sequence that feed() found; empty if none.
+    std::string_view found() const noexcept {
+        return found_ == kNone ? "" : std::string_view(stops_[found_]);
+    }
+
     // Ends the text: appends the text held back, which can no longer become a stop sequence.
     void finish(std::string& out);
 
 private:
+    static constexpr std::size_t kNone = SIZE_MAX;
+
     std::vector<std::string> stops_;
+    std::size_t found_ = kNone; // index of the stop sequence found
     std::string held_;
 };
 

@@ -10,18 +10,33 @@ from . import gpu
 from ._lib import VERSION as __version__
 from .backend import Backend
 from .completion import Completion, Delta, DeltaStream, ToolCall, Usage
-from .data import Embeddings, Segment, Transcription, Translation
+from .data import Embeddings, Ranked, Segment, Transcription, Translation
 from .engine import Engine
-from .errors import ArgumentError, AtelicoError, InferenceError, ModelLoadError, SottoError, Status
+from .entry import Entry, Match
+from .errors import (
+    ArgumentError,
+    AtelicoError,
+    InferenceError,
+    ModelLoadError,
+    SottoError,
+    Status,
+    StoreError,
+)
 from .event import Event
 from .frame import Frame
+from .guard import Guard, GuardStream, Verdict
+from .index import AnnIndex
 from .log import set_log_level
 from .memory import Memory, Plan
 from .partial import JsonField, json_field
 from .perfetto import write_trace
 from .recording import Replay, replay
+from .respond import Response
+from .save_game import SavedGame
 from .session import Session
+from .slots import Slot, SlotState
 from .stats import Stats
+from .store import Store
 from .stream import TokenStream
 from .terms import RequestOptions
 from .trace import Slice
@@ -30,6 +45,7 @@ if TYPE_CHECKING:
     from . import aio
 
 __all__ = [
+    "AnnIndex",
     "ArgumentError",
     "AtelicoError",
     "Backend",
@@ -38,26 +54,38 @@ __all__ = [
     "DeltaStream",
     "Embeddings",
     "Engine",
+    "Entry",
     "Event",
     "Frame",
+    "Guard",
+    "GuardStream",
     "InferenceError",
     "JsonField",
+    "Match",
     "Memory",
     "ModelLoadError",
     "Plan",
+    "Ranked",
     "Replay",
     "RequestOptions",
+    "Response",
+    "SavedGame",
     "Segment",
     "Session",
     "Slice",
+    "Slot",
+    "SlotState",
     "SottoError",
     "Stats",
     "Status",
+    "Store",
+    "StoreError",
     "TokenStream",
     "ToolCall",
     "Transcription",
     "Translation",
     "Usage",
+    "Verdict",
     "__version__",
     "aio",
     "gpu",

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from ._call import encode, new, struct, text
-from ._desc import MOST_U64, Json, StrPath, json_text, model_name, path_text
+from ._desc import MOST_U64, Json, StrPath, json_text, model_desc, model_name, path_text
 from ._handle import Handle, Opening, Request, Unique
 from ._json import load
 from ._lib import lib
 from ._ops import OPS
 from ._values import choice, string, whole
-from .backend import BackendNames
+from .backend import REMOTE, BackendNames
 from .errors import ArgumentError, InferenceError, ModelLoadError
 from .terms import terms
 
@@ -21,6 +21,7 @@ Progress = Callable[[str, float], None]  # called with "download" or "load", and
 Opened = TypeVar("Opened")
 
 _STREAMING = {"chat": "llm_chat_completion_stream()", "completion": "llm_text_completion_stream()"}
+_STREAMING["respond"] = "llm_respond_stream()"
 
 
 class Asks(Unique):
@@ -62,14 +63,33 @@ class Asks(Unique):
         body = json_text(name, request)
         if whole_response and not flags & lib.SOTTO_REQUEST_CHUNKS:
             refuse_stream(op, request, body)
+        body = self._names.request(body)
+        self._load_remote(body)
         return struct(
             "sotto_request_desc",
             op=choice("op", op, OPS),
-            body=encode(name, self._names.request(body)),
+            body=encode(name, body),
             user=whole("user", user, MOST_U64),
             flags=flags,
             **terms(on),
         )
+
+    def _load_remote(self, body: str) -> None:
+        """Loads the model of a request if it is one on a server that is not loaded yet."""
+        if "::" not in body:
+            return
+        asked = load(body)
+        model = asked.get("model") if isinstance(asked, dict) else None
+        options = self._names.remote(model) if isinstance(model, str) else None
+        if options is None or any(one["id"] == model for one in self._loaded()):
+            return
+        desc = model_desc(str(model), "", REMOTE, options, flags=lib.SOTTO_REQUEST_PRIVATE)
+        with naming(str(model), ""):
+            Request(self._handle, ModelLoadError, lib.sotto_engine_load_model, desc).finish()
+
+    def _loaded(self) -> list[dict[str, Any]]:
+        models: list[dict[str, Any]] = load(self._json(lib.sotto_engine_list_models))
+        return models
 
     def _find(self, model_id: StrPath, path: StrPath | None, progress: Progress | None) -> tuple[str, str]:
         """Returns a model's id and file path. Downloads the file if it is not on this machine."""
@@ -78,6 +98,8 @@ class Asks(Unique):
         if progress is not None and not callable(progress):
             raise TypeError(f"invalid progress '{progress!r}': expected a function or None")
         name = self._model_id(model_id)
+        if self._names.remote(name) is not None:
+            return name, ""
         return name, path_text("path", path) if path is not None else locate(name, progress) or ""
 
     def _here(self, model_id: StrPath, path: StrPath | None) -> tuple[str, str]:
@@ -85,6 +107,8 @@ class Asks(Unique):
         from ._hub import find
 
         name = self._model_id(model_id)
+        if self._names.remote(name) is not None:
+            return name, ""
         return name, path_text("path", path) if path is not None else find(name) or ""
 
     def _model_id(self, model_id: StrPath) -> str:

@@ -78,6 +78,30 @@ def callback(type_: str, function: Callable[..., Any], failed: int | None = None
     return ffi.callback(type_, function) if failed is None else ffi.callback(type_, function, error=failed)
 
 
+def guarded(type_: str, function: Callable[..., Any], failed: int, raised: list[BaseException]) -> Any:
+    """Returns a C function pointer that returns `failed`, and appends to `raised`, if `function` raises."""
+
+    def keep(_kind: object, error: BaseException, _trace: object) -> None:
+        raised.append(error)
+
+    return ffi.callback(type_, function, error=failed, onerror=keep)
+
+
+def buffer(type_: str, data: Any, *, writable: bool = False) -> Any:
+    """Returns an array of `type_` that is the memory of a C-contiguous buffer, which it keeps alive."""
+    return ffi.from_buffer(type_, data, require_writable=writable)
+
+
+def array(type_: str, values: Any) -> Any:
+    """Returns a new array of `type_`: its values, or its length."""
+    return ffi.new(type_, values)
+
+
+def unpack(values: Any, count: int) -> list[Any]:
+    """Returns the first `count` values of an array."""
+    return list(ffi.unpack(values, count))
+
+
 def as_handle(held: object) -> Any:
     """Returns a `void *` that stands for an object, valid as long as both live."""
     return ffi.new_handle(held)

@@ -17,6 +17,7 @@ from .event import Event, read_event
 
 _inside = threading.local()  # `.engine`: whose thread this is, while it runs a backend in Python
 _SETTLE_MS = 10_000  # longest wait for the end of an interrupted request
+_BATCH = 256  # most events of a batch
 SLICE_MS = 100  # longest wait inside the library; Python checks for Ctrl-C between waits
 
 
@@ -200,10 +201,13 @@ def raise_failure(event: Event, error: type[SottoError] = InferenceError, *, ref
 
 
 def batches(pointer: Any) -> Iterator[list[Event]]:
-    """Yields the events of an engine's queue in batches until the engine is destroyed. Holds no reference."""
+    """Yields the events of an engine's queue in batches until the engine is destroyed. Holds no reference.
+
+    A batch has at most 256 events, so that a producer that is faster than this thread does not delay it.
+    """
     told = struct("sotto_event")
     while lib.sotto_engine_wait_for_events(pointer, -1) >= 0:
-        batch = []
-        while lib.sotto_engine_next_event(pointer, told) == lib.SOTTO_OK:
+        batch: list[Event] = []
+        while len(batch) < _BATCH and lib.sotto_engine_next_event(pointer, told) == lib.SOTTO_OK:
             batch.append(read_event(told))
         yield batch

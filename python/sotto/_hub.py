@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from . import _tavern
+from . import _minilm, _tavern
 from ._asking import Progress
 from ._values import invalid
 from .errors import ArgumentError, ModelLoadError, SottoError, Status
@@ -22,6 +22,7 @@ Transferred = Callable[[int, int], None]  # called with the bytes present and th
 
 HOUSE = "sotto/house"
 OURS = (HOUSE, _tavern.TAVERN)  # models of characters, with settings of their own
+_OTHERS = (_tavern.TAVERN, _minilm.MINILM)  # which are not in the package
 PREFERENCE = (
     *("Q4_K_M", "Q4_K_S", "Q4_0", "Q5_K_M", "Q5_K_S", "Q5_0", "Q8_0", "Q6_K", "IQ4_NL", "IQ4_XS", "Q3_K_M"),
     *("Q3_K_L", "Q3_K_S", "Q2_K", "F16", "BF16", "F32"),
@@ -35,8 +36,9 @@ _NOT_WEIGHTS = re.compile(r"(^|/)(mmproj|imatrix)|imatrix\.gguf$", re.IGNORECASE
 
 def locate(model_id: str, progress: Progress | None = None) -> str | None:
     """Returns the path of a model's file; downloads it if missing. None: the library resolves the id."""
-    if model_id == _tavern.TAVERN:
-        return _tavern.pull(None if progress is None else _parts(progress))
+    if model_id in _OTHERS:
+        told = None if progress is None else _parts(progress)
+        return _tavern.pull(told) if model_id == _tavern.TAVERN else _minilm.pull(told)
     wanted = _wanted(model_id)
     if not isinstance(wanted, Wanted):
         return wanted
@@ -49,8 +51,8 @@ def find(model_id: str) -> str | None:
 
     Raises `ModelLoadError` if the file is not on this machine.
     """
-    if model_id == _tavern.TAVERN:
-        return _tavern.find()
+    if model_id in _OTHERS:
+        return _tavern.find() if model_id == _tavern.TAVERN else _minilm.find()
     wanted = _wanted(model_id)
     if not isinstance(wanted, Wanted):
         return wanted
@@ -81,7 +83,8 @@ def _wanted(model_id: str) -> Wanted | str | None:
         return None if model_id == HOUSE else path
     if model_id.startswith("sotto/"):  # reserved for Sotto's own models: fails without a network request
         raise ModelLoadError(
-            f"model '{model_id}' does not exist: those of Sotto are '{HOUSE}' and '{_tavern.TAVERN}'",
+            f"model '{model_id}' does not exist: those of Sotto are '{HOUSE}', "
+            + " and ".join(f"'{name}'" for name in _OTHERS),
             Status.NOT_FOUND,
         )
     return parse(model_id)  # None: a path to a file that does not exist

@@ -19,6 +19,12 @@ Op = Literal[
     "embed",
     "transcribe",
     "translate",
+    "rerank",
+    "respond",
+    "save_game",
+    "restore_game",
+    "check",
+    "slots",
 ]
 
 OPS: Mapping[str, int] = {
@@ -37,4 +43,10 @@ OPS: Mapping[str, int] = {
     "embed": 13,
     "transcribe": 14,
     "translate": 15,
+    "rerank": 16,
+    "respond": 17,
+    "save_game": 18,
+    "restore_game": 19,
+    "check": 20,
+    "slots": 21,
 }

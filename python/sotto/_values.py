@@ -26,6 +26,12 @@ def wrong_type(name: str, value: object, expected: str) -> TypeError:
     return TypeError(invalid(name, value, f"{expected}, not {type(value).__name__}"))
 
 
+def typed(name: str, value: object, kind: type) -> None:
+    """Raises `TypeError` unless `value` is a `kind`."""
+    if not isinstance(value, kind):
+        raise wrong_type(name, value, f"a {kind.__name__} of sotto")
+
+
 def whole(name: str, value: object, most: int) -> int:
     """Returns `value` as an integer from 0 to `most`. Rejects True and False."""
     try:

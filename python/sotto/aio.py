@@ -12,7 +12,7 @@ from typing import Any
 from . import engine as blocking
 from ._aio import Request as _Request
 from ._aio import closed, pump
-from ._aio_parts import Adapts, MakesData, Selects, SharesGpu
+from ._aio_parts import Parts, Selects
 from ._aio_streams import DeltaStream, TokenStream
 from ._asking import Progress, naming
 from ._desc import Json, StrPath, megabytes, model_desc
@@ -26,18 +26,18 @@ from .completion import Completion, read_completion
 from .errors import InferenceError, ModelLoadError, SottoError, Status
 from .event import Event
 from .frame import Frames
+from .guard import Guardrails
 from .memory import Memory, Plan, read_plan
 from .messages import MessagesInput
 from .mode import Mode
 from .session import fork_body, messages_of, open_body, pin_body, sizes_of, system_body, text_of, turn_body
-from .stats import Stats
+from .settings import Settings
 from .terms import RequestOptions
-from .trace import Slice
 
 DeltaStream.__module__ = TokenStream.__module__ = __name__  # the public module of both classes
 
 
-class Engine(Adapts, AddsBackends, MakesData, Frames, SharesGpu, Unique):
+class Engine(Parts, AddsBackends, Frames, Settings, Unique):
     """`sotto.Engine` for asyncio. Belongs to the event loop that runs when it is created.
 
     Cancelling a task cancels the request that it awaits. Call all methods on the loop's thread; requests on
@@ -65,6 +65,8 @@ class Engine(Adapts, AddsBackends, MakesData, Frames, SharesGpu, Unique):
         record_path: StrPath | None = None,
         kv_spill_dir: StrPath | None = None,
         kv_spill_memory_mb: int = 0,
+        store_dir: StrPath | None = None,
+        guardrails: Guardrails | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._engine = blocking.Engine(
@@ -82,8 +84,11 @@ class Engine(Adapts, AddsBackends, MakesData, Frames, SharesGpu, Unique):
             record_path=record_path,
             kv_spill_dir=kv_spill_dir,
             kv_spill_memory_mb=kv_spill_memory_mb,
+            store_dir=store_dir,
+            guardrails=guardrails,
         )
         self._handle = self._engine._handle
+        self._guard = self._engine._guard
         self._numbers = itertools.count(1)
         self._asked: dict[int, _Request] = {}
         deliver = weakref.WeakMethod(self._deliver)  # weak: the thread does not keep the engine alive
@@ -109,6 +114,7 @@ class Engine(Adapts, AddsBackends, MakesData, Frames, SharesGpu, Unique):
 
     def _end(self) -> None:
         self._handle.close()
+        self._engine._close_stores()
         self._pump.join()
 
     # Models
@@ -125,6 +131,7 @@ class Engine(Adapts, AddsBackends, MakesData, Frames, SharesGpu, Unique):
         """Loads a model, as `sotto.Engine.load_model()` does. `progress` is called on the loop's thread."""
         self._handle.require()
         name, where = await self._find(model_id, path, progress)
+        backend, options = self._engine._names.settings(name, backend, options)
         number = next(self._numbers)
         desc = model_desc(name, where, backend, options, user=number)
         with naming(name, where):
@@ -146,6 +153,7 @@ class Engine(Adapts, AddsBackends, MakesData, Frames, SharesGpu, Unique):
         self._handle.require()
         number, budget = next(self._numbers), megabytes("budget_mb", budget_mb)
         name, where = await asyncio.to_thread(self._engine._here, model_id, path)
+        backend, options = self._engine._names.settings(name, backend, options)
         desc = model_desc(name, where, backend, options, user=number)
         with naming(name, where):
             plan = self._request(number, ModelLoadError, lib.sotto_engine_plan_model, desc, budget)
@@ -238,26 +246,6 @@ class Engine(Adapts, AddsBackends, MakesData, Frames, SharesGpu, Unique):
         return sizes_of((await self._ask("read_session", {}, {}).finish()).json)
 
     # Settings
-
-    def set_scheduling_mode(self, mode: Mode) -> None:
-        """Sets the mode: "balance" (the default), "prioritize_compute" or "prioritize_graphics"."""
-        self._engine.set_scheduling_mode(mode)
-
-    def set_vram_budget_mb(self, mb: int) -> None:
-        """Sets the memory budget of all models together, in MB; 0: no limit."""
-        self._engine.set_vram_budget_mb(mb)
-
-    def set_target_tps(self, tps: float) -> None:
-        """Sets the pace of all streams, running ones included, in tokens per second; 0: no pacing."""
-        self._engine.set_target_tps(tps)
-
-    def trace(self) -> list[Slice]:
-        """Returns the slices since the last call, oldest first. Never waits."""
-        return self._engine.trace()
-
-    def stats(self) -> Stats:
-        """Returns statistics: requests, throughput, latency, frame times and memory. Never waits."""
-        return self._engine.stats()
 
     def memory(self) -> Memory:
         """Returns memory use by purpose and by model, and spilled KV caches. Never waits for a model."""

@@ -46,7 +46,15 @@ def _run(argv: Sequence[str] | None) -> int:
     except ArgumentError as error:
         return fail(str(error), USAGE)
     except SottoError as error:
-        return fail(explain(error, getattr(arguments, "model", None)), FAILURE)
+        return fail(explain(error, _model(arguments)), FAILURE)
+
+
+def _model(arguments: argparse.Namespace) -> str | None:
+    """Returns the model that a command was given, if it is one."""
+    given = getattr(arguments, "model", None)
+    if isinstance(given, list):
+        given = given[0] if len(given) == 1 else None
+    return None if given is None else str(given)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -72,7 +80,19 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """Returns the argument parser of the `sotto` command."""
     from . import __version__
-    from .commands import bench, chat, config, convert, doctor, models, plan, replay, transcribe, translate
+    from .commands import (
+        bench,
+        chat,
+        config,
+        convert,
+        doctor,
+        models,
+        plan,
+        replay,
+        serve,
+        transcribe,
+        translate,
+    )
     from .demo import command as demo
 
     whole = _Parser(
@@ -88,6 +108,7 @@ def parser() -> argparse.ArgumentParser:
         ("plan", plan, "how a model would fit into a memory budget, without loading it"),
         ("demo", demo, "a tavern of characters beside a 60 FPS game; counts its frames"),
         ("bench", bench, "how fast a model runs here, and what it costs a game; a report to send"),
+        ("serve", serve, "a server for clients of OpenAI's API and of llama.cpp's server"),
         ("transcribe", transcribe, "speech in files to text or subtitles, with a Whisper model"),
         ("convert", convert, "a Hugging Face model or a GGUF file into a folder for CTranslate2"),
         ("translate", translate, "the dialogue of a game into other languages; placeholders and tags stay"),

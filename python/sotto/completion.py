@@ -39,7 +39,8 @@ class ToolCall(NamedTuple):
 class Completion(NamedTuple):
     """A whole answer.
 
-    `finish_reason` is "stop", "length" (`max_tokens` or the context cut the answer) or "tool_calls".
+    `finish_reason` is "stop", "length" (`max_tokens` or the context cut the answer), "tool_calls" or
+    "content_filter" (a guardrail blocked the rest).
     `reasoning` is text that the model generated before its answer. `raw` is the OpenAI response.
     """
 
@@ -54,13 +55,15 @@ class Completion(NamedTuple):
 class Delta(NamedTuple):
     """The next part of an answer; `finish_reason` is None until the last one.
 
-    `raw` is the OpenAI chunk, which also holds tool calls while they are generated.
+    `raw` is the OpenAI chunk, which also holds tool calls while they are generated. `replacement` is the text
+    that takes the place of the whole answer, if guardrails withdrew it after it was streamed; else None.
     """
 
     text: str = ""
     reasoning: str = ""
     finish_reason: str | None = None
     raw: Mapping[str, Any] = _NOTHING
+    replacement: str | None = None
 
 
 class DeltaStream(Unique):
@@ -192,7 +195,11 @@ def read_delta(chunk: str) -> Delta:
     choice: Mapping[str, Any] = next(iter(raw["choices"]), {})
     delta = choice.get("delta") or {"content": choice.get("text")}
     return Delta(
-        delta.get("content") or "", delta.get("reasoning_content") or "", choice.get("finish_reason"), raw
+        delta.get("content") or "",
+        delta.get("reasoning_content") or "",
+        choice.get("finish_reason"),
+        raw,
+        (raw.get("sotto") or {}).get("replacement"),
     )
 
 

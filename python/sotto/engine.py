@@ -9,6 +9,7 @@ from typing import Any
 from . import log
 from ._asking import Progress, naming
 from ._call import new, struct, utf8
+from ._checks import Checks
 from ._desc import MOST_U32, MOST_U64, Json, StrPath, engine_flags, megabytes, model_desc, path_text
 from ._handle import SLICE_MS, Handle, Request
 from ._lib import lib
@@ -22,17 +23,33 @@ from .errors import ModelLoadError, SottoError
 from .event import Event, read_event
 from .frame import Frames
 from .gpu import SharesGpu, require_device
+from .guard import Guard, Guardrails, pointer_of
+from .kvstore import KeepsStores
 from .memory import Memory, Plan, read_memory, read_plan
 from .messages import MessagesInput
 from .mode import MODES, Mode
+from .respond import Responds
+from .save_game import SavesGames
 from .session import Session, open_body, sizes_of
-from .stats import Stats, read_stats
+from .settings import Settings
+from .slots import Inspects
 from .stream import TokenStream
 from .terms import RequestOptions
-from .trace import Slice, read_trace
 
 
-class Engine(MakesData, Adapts, AddsBackends, Frames, SharesGpu):
+class Engine(
+    MakesData,
+    Responds,
+    SavesGames,
+    Inspects,
+    Adapts,
+    AddsBackends,
+    Frames,
+    Settings,
+    SharesGpu,
+    KeepsStores,
+    Checks,
+):
     """Runs models inside this process, beside a game. Use it as a context manager, or call `close()`.
 
     All methods are thread-safe. Methods that wait release the GIL. Methods that request an answer take its
@@ -54,10 +71,11 @@ class Engine(MakesData, Adapts, AddsBackends, Frames, SharesGpu):
         record_path: File that records requests with their text, reported frames and scheduling decisions,
             for `sotto.replay()`. The engine creates it, readable by the current user only. It must not
             exist, so that a restart keeps the recording of a crash.
-        kv_spill_dir: Folder of the file for spilled KV caches, which disappears with the engine; None: the
-            system's temporary folder. The engine spills the KV cache of parked streams if memory is short.
-            A lost KV cache is prefilled again.
+        kv_spill_dir: Folder of the file for spilled KV caches of parked streams, which disappears with the
+            engine; None: the system's temporary folder. A lost KV cache is prefilled again.
         kv_spill_memory_mb: Spilled KV caches kept in memory before the file is used, in MB; 0: 64.
+        store_dir: Folder of the stores of `kvstore_create()`; None: the user's data folder.
+        guardrails: Configuration as for `Guard`, which requests and answers keep to; None: no guardrails.
 
     Raises:
         ArgumentError: An argument is out of range, `record_path` exists, or `device` is not supported here.
@@ -84,8 +102,11 @@ class Engine(MakesData, Adapts, AddsBackends, Frames, SharesGpu):
         record_path: StrPath | None = None,
         kv_spill_dir: StrPath | None = None,
         kv_spill_memory_mb: int = 0,
+        store_dir: StrPath | None = None,
+        guardrails: Guardrails | None = None,
     ) -> None:
         self._names = BackendNames(backends)
+        self._guard = None if guardrails is None else Guard(guardrails)
         workers = struct("sotto_threads", compute_threads=whole("threads", threads, MOST_U32))
         desc = struct(
             "sotto_engine_desc",
@@ -101,9 +122,11 @@ class Engine(MakesData, Adapts, AddsBackends, Frames, SharesGpu):
             record_path=path_text("record_path", record_path),
             kv_spill_dir=path_text("kv_spill_dir", kv_spill_dir),
             kv_spill_memory=megabytes("kv_spill_memory_mb", kv_spill_memory_mb),
+            guard=pointer_of(self._guard),
         )
         require_device(device, module_dir)
         self._device = device
+        self._open_stores(store_dir)
         log.settle()
         self._handle = Handle(desc)
         self._taking = threading.Lock()  # held by the thread that takes events from the queue
@@ -128,6 +151,7 @@ class Engine(MakesData, Adapts, AddsBackends, Frames, SharesGpu):
         Waits for a running step of an added backend, and logs every 2 seconds what it waits for.
         """
         self._handle.close()
+        self._close_stores()
         if self._converted is not None:
             self._converted.cleanup()
 
@@ -145,7 +169,7 @@ class Engine(MakesData, Adapts, AddsBackends, Frames, SharesGpu):
         """Loads a model and waits until it is ready. Does nothing if it is already loaded.
 
         Args:
-            model_id: "sotto/house", "sotto/tavern", the path of a GGUF file, or a Hugging Face id:
+            model_id: "sotto/house", "sotto/tavern", "sotto/minilm", a GGUF file's path, or a Hugging Face id:
                 `org/name`, `org/name:QUANT` or `org/name/file.gguf`. Downloaded if not cached. Any name if
                 `path` is set.
             path: Path of the GGUF file.
@@ -158,6 +182,7 @@ class Engine(MakesData, Adapts, AddsBackends, Frames, SharesGpu):
         """
         self._handle.require()
         name, where = self._find(model_id, path, progress)
+        backend, options = self._names.settings(name, backend, options)
         desc = model_desc(name, where, backend, options, flags=lib.SOTTO_REQUEST_PRIVATE)
         with naming(name, where):
             loading = Request(self._handle, ModelLoadError, lib.sotto_engine_load_model, desc)
@@ -194,6 +219,7 @@ class Engine(MakesData, Adapts, AddsBackends, Frames, SharesGpu):
         self._handle.require()
         budget = megabytes("budget_mb", budget_mb)
         name, where = self._here(model_id, path)
+        backend, options = self._names.settings(name, backend, options)
         desc = model_desc(name, where, backend, options, flags=lib.SOTTO_REQUEST_PRIVATE)
         with naming(name, where):
             plan = Request(self._handle, ModelLoadError, lib.sotto_engine_plan_model, desc, budget)
@@ -346,35 +372,9 @@ class Engine(MakesData, Adapts, AddsBackends, Frames, SharesGpu):
         name, pace = whole("request", request, MOST_U64), number("tps", tps)
         return self._handle.call_live(lib.sotto_engine_set_request_tps, name, pace)
 
-    def trace(self) -> list[Slice]:
-        """Returns the slices since the last call, oldest first; the engine keeps `trace_capacity` of them."""
-        return list(read_trace(self._handle))
-
-    def stats(self) -> Stats:
-        """Returns statistics: requests, throughput, latency, frame times and memory. Never waits."""
-        return read_stats(self._handle)
-
     def memory(self) -> Memory:
         """Returns memory use by purpose and by model, and spilled KV caches. Never waits for a model."""
         return read_memory(self._json(lib.sotto_engine_memory))
-
-    # Settings
-
-    def set_scheduling_mode(self, mode: Mode) -> None:
-        """Sets the mode: "balance" (the default), "prioritize_compute" or "prioritize_graphics"."""
-        self._handle.call(lib.sotto_engine_set_mode, choice("mode", mode, MODES))
-
-    def set_vram_budget_mb(self, mb: int) -> None:
-        """Sets the memory budget of all models together, in MB; 0: no limit. On a CPU, limits main memory.
-
-        If more is in use, the engine evicts idle models, which reload at their next request, and parks some
-        streams of busy models, which continue later with the same text. See `memory()` for current use.
-        """
-        self._handle.call(lib.sotto_engine_set_vram_budget, megabytes("mb", mb))
-
-    def set_target_tps(self, tps: float) -> None:
-        """Sets the pace of all streams, running ones included, in tokens per second; 0: no pacing."""
-        self._handle.call(lib.sotto_engine_set_target_tps, number("tps", tps))
 
     def describe(self) -> dict[str, Any]:
         """Returns versions, device, processor, backends, and skipped modules with the reason."""

@@ -22,6 +22,7 @@ class Status(IntEnum):
     CANCELLED = -10  # cancelled, or its model, session, engine or card was closed
     BUSY = -11  # a limit of live objects is reached; take pending events, or wait
     DEVICE = -12  # the graphics card was lost during the request; submit it again
+    BLOCKED = -13  # a guardrail of the engine blocked the request's text
 
     @classmethod
     def _missing_(cls, value: object) -> Status:
@@ -54,6 +55,10 @@ class ModelLoadError(SottoError):
 
 class InferenceError(SottoError):
     """A request failed before or while the model answered it."""
+
+
+class StoreError(SottoError):
+    """A store could not be opened, read or written. The message names the store."""
 
 
 class ArgumentError(SottoError, ValueError):

@@ -11,7 +11,7 @@ from .errors import Status
 EventKind = Literal[
     "accepted", "progress", "text", "reasoning", "tool_call", "data", "choice_done", "usage", "request_done"
 ]
-FinishReason = Literal["", "stop", "length", "tool_calls"]
+FinishReason = Literal["", "stop", "length", "tool_calls", "content_filter"]
 
 _KINDS = {
     lib.SOTTO_EVENT_ACCEPTED: "accepted",
@@ -29,7 +29,9 @@ _FINISHES: dict[int, FinishReason] = {
     lib.SOTTO_FINISH_STOP: "stop",
     lib.SOTTO_FINISH_LENGTH: "length",
     lib.SOTTO_FINISH_TOOL_CALLS: "tool_calls",
+    lib.SOTTO_FINISH_CONTENT_FILTER: "content_filter",
 }
+_STATUSES = {int(status): status for status in Status}  # a lookup is faster than Status()
 
 
 class Event(NamedTuple):
@@ -52,12 +54,12 @@ class Event(NamedTuple):
 def read_event(told: Any) -> Event:
     """Returns a copy of a `sotto_event`."""
     return Event(
-        cast(EventKind, _KINDS.get(told.kind, f"kind {told.kind}")),
+        cast(EventKind, _KINDS.get(told.kind) or f"kind {told.kind}"),
         told.request,
         told.user,
         text(told.text),
         text(told.json),
-        Status(told.status),
+        _STATUSES[told.status],
         told.tokens,
         told.progress,
         told.index,

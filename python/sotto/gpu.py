@@ -217,6 +217,9 @@ class SharesGpu:
     def is_cig_d3d12_supported(device_index: int = 0) -> bool:
         """Returns True if models can share the card with a Direct3D 12 renderer. Always False without CUDA.
 
+        Requires Windows, an NVIDIA driver of release 570 or newer, CUDA 12.8 or newer and an Ada card
+        (compute capability 8.9) or newer.
+
         `sotto.gpu.why_no_cuda()` or `cig_d3d12_reason` in `sotto.gpu.gpus()` holds the reason.
         """
         asked = "" if why_no_cuda() else _query(device_index)
@@ -225,6 +228,9 @@ class SharesGpu:
     @staticmethod
     def is_cig_vulkan_supported(device_index: int = 0) -> bool:
         """Returns True if models can share the card with a Vulkan renderer. Always False without CUDA.
+
+        Requires an NVIDIA driver of release 570 or newer, CUDA 12.9 or newer and an Ada card (compute
+        capability 8.9) or newer.
 
         `sotto.gpu.why_no_cuda()` or `cig_vulkan_reason` in `sotto.gpu.gpus()` holds the reason.
         """

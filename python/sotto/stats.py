@@ -49,6 +49,10 @@ class Stats(NamedTuple):
     bytes_compute: int  # bytes of scratch buffers
     bytes_parked: int  # bytes of spilled KV caches that are in memory
     models_evicted: int  # models that were evicted; the next request for one reloads it
+    slice_streams: int  # streams in all slices; divided by `slices`, the mean batch
+    draft_tokens: int  # draft tokens that speculation proposed
+    draft_accepted: int  # draft tokens that the model accepted
+    draft_steps: int  # steps that checked draft tokens, one for each stream in a slice
 
 
 def read_stats(handle: Handle) -> Stats:

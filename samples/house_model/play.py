@@ -7,7 +7,8 @@ import yaml
 
 import sotto
 from sotto.demo.personas import personas
-from sotto.demo.rules import CHARACTER_SAMPLING, MAX_TOKENS
+from sotto.demo.rules import MAX_TOKENS
+from sotto.npc.sampling import CHARACTER_SAMPLING
 
 LINES = Path(__file__).with_name("unscripted.yaml")
 COUNTED = 60

@@ -61,6 +61,7 @@ def _play(arguments: argparse.Namespace, pygame: Any) -> dict[str, Any]:
             arguments.script,
             arguments.alone,
             not arguments.no_visitor,
+            arguments.saves,
         )
         return Game(screen, settings, options).run()
     finally:
@@ -103,6 +104,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=_amount, default=0.0, help="leave after this time; 0: never (0)")
     parser.add_argument("--screenshot", type=Path, metavar="FILE", help="save the last frame")
     parser.add_argument("--script", type=Path, metavar="FILE", help="do what a file says; see script.py")
+    parser.add_argument(
+        "--saves", type=Path, metavar="FOLDER", help="remember what the player says, and save games, there"
+    )
     parser.add_argument("--no-visitor", action="store_true", help="only you ask")
     parser.add_argument("--alone", action="store_true", help="no engine: measures the game by itself")
     parser.add_argument("--json", action="store_true", help="print a JSON report at the end")

@@ -8,10 +8,11 @@ from typing import Any
 
 from meter import PERIOD, Stopwatch
 from moods import MOODS
+from saves import Saves
 
 import sotto
-from sotto.demo.rules import CHARACTER_SAMPLING
 from sotto.mode import Mode
+from sotto.npc.sampling import CHARACTER_SAMPLING
 
 HOUSE = "sotto/house"
 MAX_TOKENS = 96
@@ -36,10 +37,15 @@ class Settings:
 
 
 class Cast:
-    """The engine with one session for each character. `calls` measures the time of its calls."""
+    """The engine with one session for each character. `calls` measures the time of its calls.
 
-    def __init__(self, settings: Settings, sheets: list[str], calls: Stopwatch) -> None:
-        self.settings = settings
+    `saves`: where memories and save games are kept, or None.
+    """
+
+    def __init__(
+        self, settings: Settings, sheets: list[str], calls: Stopwatch, saves: Saves | None = None
+    ) -> None:
+        self.settings, self.saves = settings, saves
         self.ready, self.failure = False, ""
         self.progress: tuple[str, float] = ("load", 0.0)
         self._sheets, self._calls = sheets, calls
@@ -71,7 +77,7 @@ class Cast:
 
         The player's own question goes before those of the visitor.
         """
-        sampling: dict[str, Any] = {"temperature": 0.7}
+        sampling: dict[str, Any] = {"temperature": 0.7, "top_p": 0.95, "min_p": 0.05}
         if self.settings.model in ("sotto/house", "sotto/tavern"):
             sampling = dict(CHARACTER_SAMPLING)
         fields = {"max_tokens": MAX_TOKENS, "response_format": FORM, **sampling}
@@ -126,8 +132,10 @@ class Cast:
     def close(self) -> None:
         """Cancels all answers, or the load, and frees the engine."""
         with self._lock:
-            self._closing, self.ready = True, False
+            was_ready, self._closing, self.ready = self.ready, True, False
             engine = self._engine
+        if self.saves is not None and was_ready:
+            self.saves.close()
         if engine is not None:
             engine.close()
         if self._thread.ident is not None:
@@ -145,8 +153,11 @@ class Cast:
                     engine.close()
                     return
             engine.load_model(wanted.model, progress=self._advance)
-            for sheet in self._sheets:
-                self._sessions.append(engine.session(None, f"{sheet}\n{ANSWER_AS}", model=wanted.model))
+            prompts = [f"{sheet}\n{ANSWER_AS}" for sheet in self._sheets]
+            for number, prompt in enumerate(prompts):  # a save game finds them again by their ids
+                self._sessions.append(engine.session(f"guest {number}", prompt, model=wanted.model))
+            if self.saves is not None:
+                self.saves.begin(engine, self._sessions, prompts)
         except Exception as error:  # whatever it was, the player has to see it
             if not self._closing:
                 self.failure = str(error)

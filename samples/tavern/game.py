@@ -15,6 +15,7 @@ from cast import Cast, Settings
 from characters import CANCELLED, Character, Line, everybody
 from controls import BUDGETS, MODES, PACES, InputLine, Keys, addressed, step
 from meter import Meter
+from saves import Saves
 from script import Script
 from view import State, View
 
@@ -31,6 +32,7 @@ class Options:
     script: Path | None = None
     alone: bool = False
     visitor: bool = True
+    saves: Path | None = None  # folder of memories and the save game; None: nothing is written
 
 
 class Game:
@@ -40,10 +42,14 @@ class Game:
         self._screen, self._options = screen, options
         self._meter = Meter()
         self._characters = everybody()
-        self._cast = Cast(settings, [one.persona.system for one in self._characters], self._meter.calls)
+        sheets, names = zip(*((one.persona.system, one.spot.called) for one in self._characters), strict=True)
+        visitor = self._characters[0].persona.about("Visitor")
+        self._saves = Saves(options.saves, names, visitor) if options.saves and not options.alone else None
+        self._cast = Cast(settings, [*sheets], self._meter.calls, self._saves)
         self._lines: list[Line] = []
+        self._notices: list[str] = []  # what became of save games
         self._changes: list[dict[str, Any]] = []  # what the engine reported after each change of a setting
-        self._state = State(visitor=options.visitor, alone=options.alone)
+        self._state = State(options.visitor, options.alone, self._saves is not None)
         self._opened = False  # the model is loaded
         self._going, self._now, self._closed_ms = True, 0.0, 0.0
         self._input = InputLine()
@@ -83,6 +89,8 @@ class Game:
             self._script.run(now, loaded=self._loaded, quiet=self._quiet)
         self._handle_input()
         self._hear(events, now)
+        if self._saves is not None:
+            self._saves.take()
         self._visit(now)
         if self._input.text != self._state.typed:
             self._state.typed = self._input.text
@@ -99,7 +107,9 @@ class Game:
 
     @property
     def _quiet(self) -> bool:
-        """True if no character speaks, or is about to."""
+        """True if no character speaks, or is about to, and nothing waits for the disk."""
+        if self._saves is not None and self._saves.pending:
+            return False
         return not any(one.speech or one.waiting for one in self._characters)
 
     def _handle_input(self) -> None:
@@ -124,6 +134,8 @@ class Game:
     def _finish(self, character: Character, line: Line, now: float) -> None:
         bubble = self._view.bubbles[character.number]
         self._lines.append(line)
+        if self._saves is not None and line.by_player and not line.error:
+            self._saves.keep(character.number, line.question, line.answer, self._notice)
         bubble.write(line.answer or f"({line.error})")
         bubble.finish(now)
         if character.waiting or (line.error == CANCELLED and not line.answer):
@@ -164,6 +176,8 @@ class Game:
             pygame.K_F6: lambda: self._set_budget(int(step(BUDGETS, settings.budget_mb, 1))),
             pygame.K_F7: self._toggle_visitor,
             pygame.K_F8: self._hush,
+            pygame.K_F9: self._save_game,
+            pygame.K_F10: self._load_game,
             pygame.K_F12: self._save_picture,
         }
 
@@ -171,8 +185,30 @@ class Game:
         number, text = addressed(self._input.take(), self._names)
         if number is not None:
             self._state.selected = number
+        asked = self._characters[self._state.selected]
+        if text and self._saves is not None and self._cast.ready:
+
+            def ask(problem: str) -> None:
+                self._notice(problem)
+                asked.ask(self._cast, text, player=True)
+
+            self._saves.recall(asked.number, text, ask)
+        elif text:
+            asked.ask(self._cast, text, player=True)
+
+    def _save_game(self) -> None:
+        if self._saves is not None and self._cast.ready:
+            self._saves.save(lambda problem: self._notice(problem or "saved"))
+
+    def _load_game(self) -> None:
+        if self._saves is not None and self._cast.ready:
+            self._silence()
+            self._saves.load(lambda problem: self._notice(problem or "loaded"))
+
+    def _notice(self, text: str) -> None:
         if text:
-            self._characters[self._state.selected].ask(self._cast, text, player=True)
+            self._state.notice = text
+            self._notices.append(text)
 
     def _save_picture(self) -> None:
         try:
@@ -197,6 +233,9 @@ class Game:
 
     def _hush(self) -> None:
         self._state.visitor = False
+        self._silence()
+
+    def _silence(self) -> None:
         for one in self._characters:
             one.waiting.clear()
             if one.speech is not None:
@@ -232,6 +271,7 @@ class Game:
             "failure": self._cast.failure,
             "lines": [line.report() for line in self._lines],
             "changes": self._changes,
+            "notices": self._notices,
             "closed_ms": self._closed_ms,
             "stats": None if final is None else final._asdict(),
         }

@@ -28,6 +28,7 @@ HELP = (
     "F5, F6: less and more memory for the model",
     "F7: the visitor, who asks questions by herself",
     "F8: silence everybody",
+    "F9, F10: save and load; start with --saves FOLDER for it, and everybody remembers what you say",
 )
 
 
@@ -35,12 +36,14 @@ HELP = (
 class State:
     """What the player sees of the game, beside characters and settings."""
 
+    visitor: bool = True  # the visitor asks questions
+    alone: bool = False  # there is no engine
+    saves: bool = False  # the game can be saved
     selected: int = 0  # number of the character that the player chose
     asked: int = 0  # number of the character that the typed line goes to
     typed: str = ""
-    visitor: bool = True  # the visitor asks questions
     help: bool = False
-    alone: bool = False  # there is no engine
+    notice: str = ""  # what became of the last save game
 
 
 class View:
@@ -96,6 +99,8 @@ class View:
             ("F5 F6", "memory", budget),
             ("F7", "visitor", "asks" if state.visitor else "is silent"),
         ]
+        if state.saves:
+            values.append(("F9 F10", "save, load", state.notice))
         canvas.draw(*self._panel.settings(values))
         self._graph.update(meter, cast.stats() if self._graph.due else None)
         for picture, place, version in self._graph.pictures():

@@ -3,8 +3,9 @@
     hardening.py LIBRARY-OR-FOLDER-OR-WHEEL...
 
 An ELF library needs a stack protector, checked libc calls (FORTIFY), RELRO with BIND_NOW, and no executable
-stack; a DLL needs address space randomisation and data execution prevention. /proc, /sys, /dev and /etc are
-not build paths. Not for sanitizer builds.
+stack; a DLL needs address space randomisation and data execution prevention. /proc, /sys, /dev, /etc, the
+temporary folders that SQLite looks for and folders of certificates are not build paths. Not for sanitizer
+builds.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ PATH = re.compile(rb"/(?:[A-Za-z0-9_.+-]+/)+[A-Za-z0-9_.+-]+")
 # mov %fs:0x28, %reg: an x86-64 function reads the canary. zig links an unused __stack_chk_fail.
 CANARY = re.compile(rb"\x64[\x48\x4c]\x8b[\x04\x0c\x14\x1c\x24\x2c\x34\x3c]\x25\x28\0\0\0")
 BUILT_IN = re.compile(rb"/(?:home|root|work|tmp|build|usr|opt|mnt|var|Users|github|runner)/")
+OF_SYSTEM = {"/usr/tmp", "/var/tmp", "/usr/share/ca-certificates"}
 
 
 def paths_in(content: bytes) -> list[str]:
@@ -31,7 +33,7 @@ def paths_in(content: bytes) -> list[str]:
     texts = re.findall(rb"[\x20-\x7e]{6,}", content)
     found = {one.decode() for text in texts for one in PATH.findall(text) if BUILT_IN.match(one)}
     here = {str(place) for place in (ROOT, Path.home()) if bytes(place) + b"/" in content}
-    return sorted(found | here)
+    return sorted((found | here) - OF_SYSTEM)
 
 
 def readelf(option: str, library: Path) -> str:

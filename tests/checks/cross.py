@@ -103,6 +103,7 @@ def check_windows() -> str:
         programs.append("vulkan_test")
     modular = "ON" if is_full() else "OFF"
     options = (f"-DSOTTO_TIERS={best}", f"-DSOTTO_LLAMA={modular}", f"-DSOTTO_VULKAN={modular}")
+    options += ("-DSOTTO_PROXY=OFF",)  # its TLS library has not been linked for Windows
     build(folder, "x86_64-windows", ["sotto", "sotto_scripted", *modules, *programs, *TESTS], *options)
     look_at(folder / "out")
     env = {

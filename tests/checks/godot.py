@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from godot import proofs
+from godot import proofs, proofs_of_memory
 from godot.fetch import Unavailable, have_godot
 from godot.stage import Broken, build_addon
 
@@ -43,6 +43,11 @@ def check_godot() -> str:
                 pair.submit(proofs.prove_guide, ground),
                 pair.submit(proofs.prove_quit, ground),
                 pair.submit(proofs.prove_other_version, ground),
+                pair.submit(proofs_of_memory.prove_memory, ground),
+                pair.submit(proofs_of_memory.prove_memory_sanitized, ground),
+                pair.submit(proofs_of_memory.prove_game, ground),
+                pair.submit(proofs_of_memory.prove_guardrails, ground),
+                pair.submit(proofs_of_memory.prove_tavern, ground),
             ]
             said += [proof.result() for proof in running]
     except Broken as reason:

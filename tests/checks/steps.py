@@ -17,6 +17,7 @@ from .package import check_package, check_wheel, installed
 from .packages import check_packages
 from .portable import ARM_LIBRARY, check_aarch64, check_glibc, check_tier
 from .samples import check_sample
+from .server import SERVER
 from .speech import check_speech
 from .tavern import check_tavern
 from .unity import check_unity
@@ -125,8 +126,8 @@ def check_sanitized(kind: str, **env: str) -> str:
     # The runtimes take what lies before a loaded library's thread-locals for a header that older glibc had
     # there, where their address is as if: one in 256 is, and then memory at random says how large they are.
     options = {name: f"{value}:intercept_tls_get_addr=0" for name, value in env.items()}
-    module = f"-DSOTTO_LLAMA={'ON' if is_full() else 'OFF'}"
-    configure(folder, module, "-DSOTTO_TIERS=native", f"-DSOTTO_SANITIZE={kind}")
+    modules = [f"-DSOTTO_{name}={'ON' if is_full() else 'OFF'}" for name in ("LLAMA", "TLS")]
+    configure(folder, *modules, "-DSOTTO_TIERS=native", f"-DSOTTO_SANITIZE={kind}")
     run(["cmake", "--build", folder, "-j", JOBS])
     quick = [] if is_full() else ["-LE", "long"]
     return ctest(folder, *quick, **options)
@@ -207,8 +208,10 @@ def test_requirements() -> Iterable[str]:
     """What the tests import, as pyproject.toml pins it."""
     from .ground import requirements
 
-    wanted = ("pytest", "pyyaml", "jsonschema", "hypothesis", "pyte", "gguf", "matplotlib", "cuda-bindings")
-    return [pin for pin in requirements("dev", "plot", "cuda") if pin.startswith(wanted)]
+    wanted = ("pytest", "pyyaml", "jsonschema", "hypothesis", "pyte", "gguf", "xxhash", "opentelemetry-sdk")
+    wanted += ("openai", "anthropic", "schemathesis")
+    pins = [pin for pin in requirements("dev") if pin.startswith(wanted)]
+    return [*pins, *extra("plot"), *extra("cuda"), *extra("server")]
 
 
 def check_bench() -> str:
@@ -328,6 +331,7 @@ STEPS = [
         needs=speech.NEEDS,
         after=["build"],
     ),
+    *SERVER,
     Step("bench", "poll, frame and import cost", check_bench, after=["build", "wheel"]),
     Step("demo", "the demo, its frames counted", check_demo, after=["wheel"]),
     Step(

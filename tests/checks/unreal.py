@@ -57,10 +57,13 @@ def passed(printed: str) -> int:
 def run_tests() -> str:
     """Runs the tests on the real library and the house model. Returns their figures."""
     gcc = FOLDER / "gcc"
+    encoders = FOLDER / "encoders"
+    run([PYTHON, ROOT / "tests" / "data" / "tiny_encoder.py", encoders])
     env = {
         "SOTTO_TEST_LIBRARY": str(LIBRARY),
         "SOTTO_UNREAL_WORK": str(FOLDER / "project"),
         "SOTTO_UNREAL_PLUGIN": str(PLUGIN),
+        "SOTTO_UNREAL_ENCODER": str(encoders / "encoder.gguf"),
         "SOTTO_UNREAL_OTHER_LIBRARY": str(gcc / "libother_library.so"),
         "ASAN_OPTIONS": ASAN,
         "UBSAN_OPTIONS": "print_stacktrace=1",

@@ -10,24 +10,34 @@ static partial class Program
     static void Domains(string modules)
     {
         var before = Process.Threads();
+        var folder = NewFolder();
         for (var i = 0; i < 3; ++i)
         {
             var domain = AppDomain.CreateDomain("game", null, AppDomain.CurrentDomain.SetupInformation);
             domain.SetData("modules", modules);
+            domain.SetData("folder", folder);
             domain.DoCallBack(Forget);
             Expect(Process.Threads() > before, "a forgotten engine has threads");
             Throws(Native.SOTTO_ERROR_ARGUMENT, "a failure in another domain", () => domain.DoCallBack(Fail));
+            Throws(Native.SOTTO_ERROR_BUSY, "a store of another domain", () => SottoStore.Open(folder, "lore"));
             AppDomain.Unload(domain);
+            using (var store = SottoStore.Open(folder, "lore"))
+                Expect(store.Count() == i + 1, "a forgotten store is closed with its domain, and whole");
             var after = Process.ThreadsAfter(before);
             Expect(after == before, $"an engine outlives its domain: {after} threads, {before} before");
         }
+        Directory.Delete(folder, true);
         using (var engine = new SottoEngine(moduleDir: modules))
             engine.WaitDone(engine.LoadModel("npc", options: "{}", flags: SottoFlags.Private));
     }
 
-    // Runs in the other domain: creates engines, one of them disposed, and forgets the rest.
+    // Runs in the other domain: creates engines, one of them disposed, and a store, an index and a guard, and forgets
+    // the rest.
     static void Forget()
     {
+        SottoStore.Open((string)AppDomain.CurrentDomain.GetData("folder"), "lore").Insert(new SottoStoreEntry("line"));
+        new SottoIndex(4).Build();
+        new SottoGuard("{}").OpenStream();
         var modules = (string)AppDomain.CurrentDomain.GetData("modules");
         var engine = new SottoEngine(moduleDir: modules);
         engine.WaitDone(engine.LoadModel("bard", options: @"{""tokens"": [""la""], ""loop"": true, ""token_ms"": 1}",

@@ -1,4 +1,4 @@
-// Engines that the game forgot, and the events of Unity that end them, raised here on the stand-ins.
+// Engines and stores that the game forgot, and the events of Unity that end them, raised here on the stand-ins.
 //
 //   Lifetimes LIBRARIES: prints "N passed, M failed". Compiled for the editor and for a player.
 using System;
@@ -15,8 +15,10 @@ using UnityEngine;
 static class Lifetimes
 {
     const string Song = @"{""tokens"": [""la ""], ""loop"": true, ""token_ms"": 1}";
+    static readonly string Folder = Path.Combine(Path.GetTempPath(), $"sotto-lifetimes-{Guid.NewGuid()}");
     static int passed, failed;
     static SottoEngine kept; // a static survives play mode where domain reload is disabled
+    static SottoStore keptStore;
 
     static int Main(string[] args)
     {
@@ -29,6 +31,7 @@ static class Lifetimes
 #else
         Ends("Application.quitting", modules, Application.RaiseQuitting);
 #endif
+        Directory.Delete(Folder, true);
         Console.WriteLine($"{passed} passed, {failed} failed");
         return failed == 0 && passed > 0 ? 0 : 1;
     }
@@ -50,6 +53,23 @@ static class Lifetimes
             SottoOp.Chat, @"{""model"": ""bard"", ""messages"": [{""role"": ""user"", ""content"": ""sing""}]}");
         engine.Wait(10000);
         return engine;
+    }
+
+    static SottoStore OpenStore() => SottoStore.Open(Folder, "lore");
+
+    // Whether the store is closed, so that it can be opened again, and its object says so.
+    static bool IsGone(SottoStore store)
+    {
+        try
+        {
+            OpenStore().Dispose();
+            store.Count();
+            return false;
+        }
+        catch (SottoException end)
+        {
+            return end.Status == Sotto.Interop.Native.SOTTO_ERROR_STATE;
+        }
     }
 
     static bool IsGone(SottoEngine engine)
@@ -97,8 +117,10 @@ static class Lifetimes
     {
         var before = Process.Threads();
         kept = Speaking(modules);
+        keptStore = OpenStore();
         raise();
         Expect(Process.ThreadsAfter(before) == before, $"{what} ends a forgotten engine");
+        Expect(IsGone(keptStore), $"{what} closes a forgotten store");
         Expect(IsGone(kept), $"{what}: the engine's object says that it is gone");
         kept.Dispose();
         kept.Dispose();
@@ -120,11 +142,14 @@ static class Lifetimes
             EditorPlayer.Change(PlayModeStateChange.ExitingEditMode);
             StartSubsystems();
             kept = Speaking(modules);
+            keptStore = OpenStore();
             EditorPlayer.Change(PlayModeStateChange.EnteredPlayMode);
             EditorPlayer.Change(PlayModeStateChange.ExitingPlayMode);
             Expect(!IsGone(kept), "the game's objects are destroyed before its engines");
+            Expect(keptStore.Count() == 0, "and before its stores");
             EditorPlayer.Change(PlayModeStateChange.EnteredEditMode);
             Expect(IsGone(kept), "an engine that the game forgot ends with play mode");
+            Expect(IsGone(keptStore), "a store that the game forgot is closed with play mode");
             Expect(Process.ThreadsAfter(before) <= before, $"threads after play mode: {Process.Threads()}, before {before}");
         }
         Expect(!IsGone(window), "an engine of the editor survives play mode");

@@ -32,6 +32,13 @@ static partial class Program
         Run("the budget", () => Budget(scripted));
         Run("adapters", () => Adapters(scripted));
         Run("data", () => Data(scripted));
+        Run("an index", Index);
+        Run("a store", Store);
+        Run("a guard", Guard);
+        Run("an engine with a guard", () => Blocking(scripted));
+        Run("judged texts", () => JudgedTexts(scripted));
+        Run("save games", () => Saves(scripted));
+        Run("memories", () => Memory(scripted));
         Run("a card", () => Gpu(scripted));
         Run("disposal", () => Disposal(scripted));
         Run("hooks", args[2] == "aot" ? (Action)NoJit : Hooks);

@@ -1,6 +1,6 @@
 """Compiles the Unity package outside Unity, and runs its C# suites on three runtimes.
 
-    run.py LIBRARIES [compile] [suites] [lifetimes] [package] [sentences]
+    run.py LIBRARIES [compile] [suites] [lifetimes] [package] [sentences] [exchange]
 
 LIBRARIES is a build's `out` folder: libsotto, its modules, the house model, and in `scripted/` the scripted
 backend. Runtimes: Mono with its JIT compiler, Mono without (full AOT, as IL2CPP), CoreCLR 8.
@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from checks.ground import ROOT, Failed
+from checks.ground import PYTHON, ROOT, Failed, run
 from csharp.sentences import compare
 from csharp.snippets import UNUSED, write_snippets
 from csharp.sources import (
@@ -35,7 +35,8 @@ from dotnet.toolchain import NUNIT, Runtime, compile_cs, compile_source, nunit, 
 HERE = Path(__file__).resolve().parent
 SHARED = ("Process.cs",)
 PARTS = ("Sessions.cs", "Budget.cs", "Adapters.cs", "Data.cs", "Gpu.cs", "Hooks.cs")
-PROGRAM = ("Program.cs", *PARTS, *SHARED)
+MEMORY = ("Index.cs", "Store.cs", "Guard.cs", "Blocking.cs", "Memory.cs", "Saves.cs")
+PROGRAM = ("Program.cs", *PARTS, *MEMORY, *SHARED)
 DOMAINS = ("Domains.cs",)  # Mono's JIT runs more than one domain; no other runtime here does
 RUNTIMES: dict[str, tuple[Runtime, Callable[..., str]]] = {
     "Mono": ("mono", run_mono),
@@ -98,15 +99,15 @@ def run_suites(folder: Path, libraries: Path) -> dict[str, int]:
         own = folder / runtime  # of its own: a new domain takes Program.dll for Program.exe
         own.mkdir()
         made[runtime] = program(own, runtime), suite(own, runtime)
-    for name, (runtime, run) in RUNTIMES.items():
+    for name, (runtime, start) in RUNTIMES.items():
         first, second = made[runtime]
-        has_jit = run is not run_full_aot
+        has_jit = start is not run_full_aot
         if not has_jit:  # in a folder of its own, so that the run with a JIT compiler finds no machine code
             own = folder / "aot"
             own.mkdir(exist_ok=True)
             first, second = (Path(shutil.copy(one, own)) for one in (first, second))
-        printed = run(first, lines, libraries, "jit" if has_jit else "aot", env=env, timeout=120)
-        passed[name] = counted(printed) + counted(run(second, libraries, env=env, timeout=120))
+        printed = start(first, lines, libraries, "jit" if has_jit else "aot", env=env, timeout=120)
+        passed[name] = counted(printed) + counted(start(second, libraries, env=env, timeout=120))
     return passed
 
 
@@ -205,12 +206,24 @@ def sentences_part(folder: Path, libraries: Path) -> str:
     return compare(suite(folder, "mono"), folder, environment(libraries))
 
 
+def exchange_part(folder: Path, libraries: Path) -> str:
+    """Checks that C# and Python remember the same."""
+    out = folder / "Exchange.exe"
+    compile_cs(out, [HERE / "Exchange.cs", *runtime_sources(components=False)])
+    place = folder / "exchange"
+    place.mkdir()
+    env = {"SOTTO_LIBRARY": str(libraries / "libsotto.so"), "PYTHONPATH": str(ROOT / "python")}
+    counted = run([PYTHON, HERE / "exchange.py", out, libraries, place], env=env).strip()
+    return f"exchange: {counted} lines as in Python"
+
+
 PARTS = {
     "compile": compile_part,
     "suites": suites_part,
     "lifetimes": lifetimes_part,
     "package": package_part,
     "sentences": sentences_part,
+    "exchange": exchange_part,
 }
 
 

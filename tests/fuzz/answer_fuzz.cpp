@@ -44,7 +44,7 @@ Asked asked_of(std::string_view input) {
     Asked asked;
     const auto how = static_cast<unsigned char>(input[0]);
     asked.read = (how & 1) != 0;
-    asked.parsed.logprobs = (how & 2) != 0;
+    asked.parsed.logprobs = asked.parsed.return_tokens = (how & 2) != 0;
     asked.full = (how & 4) != 0;
     asked.parsed.echo = (how & 8) != 0 ? "once " : "";
     asked.parsed.max_tokens = (how & 16) != 0 ? 1 + how / 32U : UINT32_MAX;
@@ -87,7 +87,7 @@ struct Fold {
     std::string text;
     std::string reasoning;
     std::vector<sotto::Call> calls;
-    std::vector<std::string> logprobs;
+    std::vector<sotto::TokenReport> reports;
     std::vector<sotto::Call> whole;
 
     void add(const sotto::AnswerIncrement& increment) {
@@ -103,7 +103,7 @@ struct Fold {
             calls[delta.call].arguments += delta.text;
         }
         whole.insert(whole.end(), increment.calls.begin(), increment.calls.end());
-        logprobs.insert(logprobs.end(), increment.logprobs.begin(), increment.logprobs.end());
+        reports.insert(reports.end(), increment.reports.begin(), increment.reports.end());
     }
 };
 
@@ -114,7 +114,11 @@ bool same(const sotto::Call& one, const sotto::Call& other) {
 // Checks that the final answer equals the accumulated deltas, and that completed calls did not change.
 void check(const sotto::Answer& answer, const Fold& fold) {
     const auto& said = answer.complete();
-    require(fold.text == said.text && fold.reasoning == said.reasoning && fold.logprobs == said.logprobs);
+    require(fold.text == said.text && fold.reasoning == said.reasoning && fold.reports == said.reports);
+    for (std::size_t i = 0; i < said.reports.size(); ++i) { // no token is left out, and none comes twice
+        require(said.reports[i].id == static_cast<std::int32_t>(i));
+    }
+    require((said.stop == sotto::StopType::word) == !said.stopping_word.empty());
     require(std::equal(fold.whole.begin(), fold.whole.end(), said.calls.begin(), said.calls.end(), same));
     for (const auto& call : said.calls) {
         require(sotto::Json::parse(call.arguments, nullptr, false).is_object());
@@ -130,6 +134,7 @@ std::string answered(const Asked& asked, std::size_t piece) {
     answer.opened("", asked.read);
     LineReader reader;
     Fold fold;
+    std::uint32_t tokens = 0;
     for (auto rest = asked.text; !answer.ended();) {
         const auto token = rest.substr(0, piece);
         rest.remove_prefix(token.size());
@@ -138,6 +143,7 @@ std::string answered(const Asked& asked, std::size_t piece) {
         work.text = {token.data(), token.size()};
         work.logprobs = {"{}", 2};
         work.generated = token.empty() ? 0 : 1;
+        work.token = ++tokens;
         work.finish = !token.empty() ? SOTTO_FINISH_NONE
                       : asked.full   ? SOTTO_FINISH_LENGTH
                                      : SOTTO_FINISH_STOP;

@@ -5,7 +5,7 @@
 # build/fuzz/tests/request_fuzz tests/fuzz/corpus/request. With any other compiler they replay their corpus, and
 # mutations of it, as ordinary tests.
 
-set(SOTTO_TIMED_FUZZ recording state template) # they read what strangers make, for 20 seconds each
+set(SOTTO_TIMED_FUZZ game guard recording state template) # they read what strangers make, for 20 seconds each
 
 # sotto_fuzz(<name> <source of the library>...) builds <name>_fuzz.cpp with the corpus in corpus/<name>. With
 # clang, compiles the sources again for libFuzzer.
@@ -39,7 +39,7 @@ endfunction()
 
 sotto_fuzz(
   request
-  core/codec/read_fields.cpp core/codec/read_messages.cpp core/codec/read_request.cpp core/codec/read_sampling.cpp core/codec/read_session.cpp core/codec/write.cpp
+  core/codec/read_fields.cpp core/codec/read_messages.cpp core/codec/read_request.cpp core/codec/read_respond.cpp core/codec/read_sampling.cpp core/codec/read_session.cpp core/codec/write.cpp
   text/json_reader.cpp text/ordered_json.cpp text/utf8_stream.cpp
 )
 set(pages platform/pages.cpp platform/pages_${_system}.cpp)
@@ -51,4 +51,10 @@ sotto_fuzz(
 sotto_fuzz(utf8 text/utf8_stream.cpp)
 sotto_fuzz(stop text/stop_matcher.cpp)
 sotto_fuzz(recording)
+sotto_fuzz(game)
+target_link_libraries(game_fuzz PRIVATE sotto_core)
 target_link_libraries(recording_fuzz PRIVATE sotto_core)
+sotto_fuzz(index)
+target_link_libraries(index_fuzz PRIVATE sotto_store)
+sotto_fuzz(guard)
+target_link_libraries(guard_fuzz PRIVATE sotto_guard)

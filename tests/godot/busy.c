@@ -101,3 +101,40 @@ NOTHING(
     sotto_request* out
 )
 NOTHING(sotto_engine_stats, sotto_stats* stats)
+NOTHING(sotto_engine_restore_game, sotto_str path, sotto_request_flags flags, sotto_request* request)
+NOTHING(sotto_engine_save_game, sotto_str path, sotto_request_flags flags, sotto_request* request)
+NOTHING(sotto_engine_submit, const sotto_request_desc* desc, sotto_request* request)
+
+/* The probe uses neither stores nor guards. */
+sotto_status sotto_guard_create(sotto_str config, sotto_guard** guard) {
+    return SOTTO_ERROR_STATE;
+}
+
+sotto_status
+sotto_guard_check(sotto_guard* guard, sotto_guard_stage stage, sotto_str text, sotto_str* verdict) {
+    return SOTTO_ERROR_STATE;
+}
+
+void sotto_guard_destroy(sotto_guard* guard) {}
+
+sotto_status sotto_store_open(const sotto_store_desc* desc, sotto_store** store) {
+    return SOTTO_ERROR_STATE;
+}
+
+sotto_status sotto_store_insert(
+    sotto_store* store, sotto_str entries, const float* vectors, size_t count, sotto_str* ids
+) {
+    return SOTTO_ERROR_STATE;
+}
+
+sotto_status sotto_store_query(
+    sotto_store* store, sotto_str query, const float* vector, size_t count, sotto_str* results
+) {
+    return SOTTO_ERROR_STATE;
+}
+
+sotto_status sotto_store_remove(sotto_store* store, sotto_str which, uint64_t* removed) {
+    return SOTTO_ERROR_STATE;
+}
+
+void sotto_store_close(sotto_store* store) {}

@@ -32,7 +32,7 @@ binary_format/embed_pck=false
 binary_format/architecture="x86_64"
 """
 ARGUMENT, BUSY, MISSED, LONG_FRAME_MS = -1, -11, 0.02, 20.0
-SETTINGS = {"sotto/device", "sotto/memory_budget_mib", "sotto/mode"}
+SETTINGS = {"sotto/device", "sotto/memory_budget_mib", "sotto/mode", "sotto/guardrails"}
 
 
 @dataclass
@@ -121,9 +121,12 @@ def check_threads(run: Run) -> None:
         expect(f"{call}() was called outside the main thread" in run.output, f"{call}: {run.output[-3000:]}")
 
 
-def prove_sanitized(ground: Ground) -> str:
-    """The addon under the address and undefined-behaviour sanitizers: 0 findings in two scenes."""
-    project = make_project(ground.folder / "sanitized", ground.addon)
+def sanitize(ground: Ground, name: str, *, broken: bool = False) -> tuple[Path, dict[str, str]]:
+    """Makes a project whose addon has the address and undefined-behaviour sanitizers.
+
+    Returns the project, and the variables that Godot needs to run it. `broken`: the addon reads freed memory.
+    """
+    project = make_project(ground.folder / name, ground.addon)
     library = project / "addons" / "sotto" / "bin" / "libsotto_godot.so"
     library.unlink()
     here, sources = Path(__file__).parent, ROOT / "samples" / "godot" / "src"
@@ -136,17 +139,28 @@ def prove_sanitized(ground: Ground) -> str:
     flags += ["-D_GNU_SOURCE", "-fPIC", "-fvisibility=hidden", f"-I{ROOT / 'include'}", f"-I{interface}"]
     objects = project / "objects"
     objects.mkdir()
-    command(["cc", *flags, "-c", here / "control.c", *sorted(sources.glob("*.c"))], objects)
+    control = [here / "control.c"] if broken else []
+    command(["cc", *flags, "-c", *control, *sorted(sources.glob("*.c"))], objects)
     linked = ["cc", *flags, "-shared", f"-L{ground.addon / 'bin'}", "-Wl,-rpath,$ORIGIN", "-o", library]
     command([*linked, *objects.glob("*.o"), "-lsotto"])
+    return project, options
+
+
+def expect_clean(run: Run) -> None:
+    """Raises Broken if a sanitizer has reported an error."""
+    clean = "Sanitizer" not in run.output and "runtime error" not in run.output
+    expect(run.status == 0 and clean, run.output)
+
+
+def prove_sanitized(ground: Ground) -> str:
+    """The addon under the address and undefined-behaviour sanitizers: 0 findings in two scenes."""
+    project, options = sanitize(ground, "control", broken=True)
     control = ground.play(project, "speak", "--headless", "--quit-after", "2", MODEL="sotto/house", **options)
     expect("heap-use-after-free" in control.output, f"the control was not reported: {control.output}")
-    (objects / "control.o").unlink()
-    command([*linked, *objects.glob("*.o"), "-lsotto"])
+    project, options = sanitize(ground, "sanitized")
     for scene, check in (("handlers", check_handlers), ("threads", check_threads)):
         run = ground.play(project, scene, "--headless", "--max-fps", "500", **options)
-        clean = "Sanitizer" not in run.output and "runtime error" not in run.output
-        expect(run.status == 0 and clean, run.output)
+        expect_clean(run)
         check(run)
     return "0 findings under ASan and UBSan"
 
@@ -160,14 +174,19 @@ def command(words: Sequence[str | Path], folder: Path = ROOT) -> str:
 
 
 def prove_guide(ground: Ground) -> str:
-    """The script of the guide works as it stands there."""
+    """The first script of the guide works as it stands there, and the others compile."""
     guide = (ROOT / "docs" / "pages" / "guide" / "godot.md").read_text()
-    (script,) = re.findall(r"```gdscript\n(.+?)```", guide, re.S)
+    script, *others = re.findall(r"```gdscript\n(.+?)```", guide, re.S)
     project = make_project(ground.folder / "guide", ground.addon)
     (project / "frames.gd").write_text(script)
     run = ground.play(project, "frames", "--headless", "--max-fps", "60", "--quit-after", "180")
     expect("Marta said: " in run.output and "4 copper" in run.output, run.output[-2000:])
-    return "the guide's script speaks"
+    for other in [*others, "func broken() -> void:\n\tSotto.no_such_method()\n"]:
+        (project / "other.gd").write_text(other if "extends" in other else f"extends Node\n\n\n{other}")
+        options = ("--headless", "--path", project, "--check-only", "--script", "res://other.gd")
+        checked = run_godot(ground.programs / "godot", *options, timeout=30)
+        expect((checked.status != 0) == ("no_such" in other), f"{other}\n{checked.output[-2000:]}")
+    return f"the guide's script speaks, {len(others)} others compile"
 
 
 def prove_quit(ground: Ground) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+HOME = ROOT / "build" / "check" / "godot" / "home"  # of the games: holds `user://`
 PROBES = Path(__file__).parent / "probes"
 SCENE = """[gd_scene load_steps=2 format=3]
 
@@ -98,10 +99,9 @@ def run_godot(
     program: Path, *options: str | Path, timeout: float = 60, cwd: Path | None = None, **variables: str
 ) -> Run:
     """Runs Godot or an exported game to its end. A run that does not end is killed and is an error."""
-    home = ROOT / "build" / "check" / "godot" / "home"
-    home.mkdir(parents=True, exist_ok=True)
+    HOME.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    environment = {**os.environ, "HOME": str(home), **variables}
+    environment = {**os.environ, "HOME": str(HOME), **variables}
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "LD_LIBRARY_PATH"):
         environment.pop(name, None)
     command = [str(program), "--audio-driver", "Dummy", *map(str, options)]

@@ -111,7 +111,10 @@ class Nvml:
 
     def call(self, name: str, *arguments: object) -> None:
         """One of its functions."""
-        result = getattr(self.library, name)(*arguments)
+        function = getattr(self.library, name, None)
+        if function is None:
+            raise Missing(f"{NVML} lacks {name}; NVIDIA's graphics driver brings it")
+        result = function(*arguments)
         if result != 0:
             raise Missing(f"{name} ended with {result}")
 

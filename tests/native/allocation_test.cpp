@@ -16,7 +16,8 @@ using namespace test;
 namespace {
 
 // An answer with reasoning, content and a tool call.
-const char* const kScript = R"({"weights": 5, "tokens": ["one", "two", "three"], "logprobs": true,
+const char* const kScript =
+    R"({"weights": 5, "constrainable": true, "slots": true, "token_ids": true, "tokens": ["one", "two", "three"], "logprobs": true,
     "stops": ["<the end of an answer>"], "fingerprint": "{\"model\": \"the one of this test\"}", "deltas": [
     [{"reasoning_content": "a long thought that needs memory"}],
     [{"content": "a long sentence that needs memory"}],
@@ -93,8 +94,29 @@ sotto_status ask_all(sotto_engine* engine, std::string& text, sotto_request_flag
         CHECK(status != SOTTO_ERROR_INTERNAL);
         CHECK(status != SOTTO_ERROR_ARGUMENT);
     }
+    const auto checked =
+        ask(engine,
+            nothing,
+            SOTTO_OP_CHECK,
+            R"(, "input": "a text to judge that is too long to be kept in place", "guardrails": {"input": [
+            {"type": "judge", "model": "npc", "instruction": "a long rule", "on_error": "allow"}]})",
+            flags);
+    CHECK(checked != SOTTO_ERROR_INTERNAL);
+    CHECK(checked != SOTTO_ERROR_ARGUMENT);
+    const auto slot = R"(, "id_slot": 0, "action": "save")" + file;
+    for (const auto& action : {std::string(), slot, std::string(R"(, "id_slot": 0, "action": "erase")")}) {
+        const auto status = ask(engine, nothing, SOTTO_OP_SLOTS, action, flags);
+        CHECK(status != SOTTO_ERROR_INTERNAL);
+        CHECK(status != SOTTO_ERROR_ARGUMENT);
+    }
     ask(engine, nothing, SOTTO_OP_TOKENIZE, R"(, "content": "a text with words in it")", flags);
-    return ask(engine, text, SOTTO_OP_CHAT, R"(, "stop": ["zzz"], "n": 2, "logprobs": true)", flags);
+    return ask(
+        engine,
+        text,
+        SOTTO_OP_CHAT,
+        R"(, "stop": ["zzz"], "n": 2, "logprobs": true, "return_tokens": true)",
+        flags
+    );
 }
 
 // Executes everything once while allocation `fails` fails. Returns false once there are fewer allocations.

@@ -1,9 +1,9 @@
-// The parts of an answer: its text, its tool calls, its log probabilities.
+// The parts of an answer: its text, its tool calls, its reports about its tokens.
 #include <doctest/doctest.h>
 
 #include "core/request/answer_text.hpp"
 #include "core/request/call_builder.hpp"
-#include "core/request/held_logprobs.hpp"
+#include "core/request/held_tokens.hpp"
 
 using namespace sotto;
 
@@ -29,6 +29,7 @@ TEST_CASE("text is shown in whole characters, up to a stop sequence") {
     CHECK(text.feed("ND more", shown));
     CHECK(shown == "a\xC3\xA4 ");
     CHECK(text.stopped());
+    CHECK(text.stop_sequence() == "END");
     CHECK(text.finish().empty());
 }
 
@@ -40,19 +41,22 @@ TEST_CASE("text that was held back is shown at the end") {
     CHECK(shown == "the ");
     CHECK(text.finish() == "EN");
     CHECK_FALSE(text.stopped());
+    CHECK(text.stop_sequence().empty());
 }
 
-TEST_CASE("log probabilities are held back until their token is shown") {
-    HeldLogprobs logprobs(true);
-    logprobs.add(2, "1");
-    logprobs.add(3, "");
-    logprobs.add(3, "2");
-    logprobs.add(1, "3");
-    CHECK(logprobs.release(0).empty());
-    CHECK(logprobs.release(5) == std::vector<std::string>{"1"});
-    CHECK(logprobs.release(SIZE_MAX) == std::vector<std::string>{"2", "3"});
-    HeldLogprobs none(false);
-    none.add(2, "1");
+TEST_CASE("reports are held back until their token is shown") {
+    using Reports = std::vector<TokenReport>;
+    HeldTokens tokens(true);
+    tokens.add(2, 7, "1");
+    tokens.add(3, 8, "");
+    tokens.add(3, -1, "2");
+    tokens.add(1, 9, "3");
+    CHECK(tokens.release(0).empty());
+    CHECK(tokens.release(5) == Reports{{7, "1"}, {8, ""}});
+    CHECK(tokens.release(6, true).empty());
+    CHECK(tokens.release(SIZE_MAX) == Reports{{-1, "2"}, {9, "3"}});
+    HeldTokens none(false);
+    none.add(2, 7, "1");
     CHECK(none.release(SIZE_MAX).empty());
 }
 

@@ -1,5 +1,7 @@
 // Answers in the OpenAI schema: chunks, responses and their counts.
+#include <cmath>
 #include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -19,8 +21,15 @@ Writer writer(sotto_op op) {
     return Writer(op, kRequest, "sotto/house", kCreated);
 }
 
+Writer writer(sotto_op op, sotto::ResponseParts parts) {
+    return Writer(op, kRequest, "sotto/house", kCreated, std::move(parts));
+}
+
 sotto::CompleteAnswer said(const std::string& text, sotto_finish finish) {
-    return {.text = text, .reasoning = "", .calls = {}, .logprobs = {}, .finish = finish};
+    sotto::CompleteAnswer complete;
+    complete.text = text;
+    complete.finish = finish;
+    return complete;
 }
 
 sotto::Delta text(const std::string& more) {
@@ -57,8 +66,12 @@ const Json kTimings = {
     {"cache_n", 5},
     {"prompt_n", 15},
     {"prompt_ms", 12.346},
+    {"prompt_per_token_ms", 12.346 / 15},
+    {"prompt_per_second", 15000 / 12.346},
     {"predicted_n", 3},
     {"predicted_ms", 30.0},
+    {"predicted_per_token_ms", 10.0},
+    {"predicted_per_second", 100.0},
     {"first_token_ms", 15.0},
 };
 
@@ -78,7 +91,7 @@ TEST_CASE("a chat's first chunk names the role, and later ones do not") {
 TEST_CASE("a chat's last chunk has the finish reason and the timings") {
     auto chat = writer(SOTTO_OP_CHAT);
     chat.chunk(0, text("Hello"), {});
-    const auto last = Json::parse(chat.last_chunk(0, SOTTO_FINISH_STOP, {}, counts()));
+    const auto last = Json::parse(chat.last_chunk(0, said("", SOTTO_FINISH_STOP), {}, counts()));
     check_head(last, "chatcmpl-65537", "chat.completion.chunk");
     CHECK(last["choices"][0]["finish_reason"] == "stop");
     CHECK(last["choices"][0]["delta"] == Json::object());
@@ -86,7 +99,8 @@ TEST_CASE("a chat's last chunk has the finish reason and the timings") {
 }
 
 TEST_CASE("an empty answer still has one chunk with the role") {
-    const auto last = Json::parse(writer(SOTTO_OP_CHAT).last_chunk(0, SOTTO_FINISH_LENGTH, {}, counts()));
+    const auto last =
+        Json::parse(writer(SOTTO_OP_CHAT).last_chunk(0, said("", SOTTO_FINISH_LENGTH), {}, counts()));
     CHECK(last["choices"][0]["delta"] == Json{{"role", "assistant"}});
     CHECK(last["choices"][0]["finish_reason"] == "length");
 }
@@ -96,9 +110,10 @@ TEST_CASE("a text completion's chunks contain text instead of a delta") {
     const auto chunk = Json::parse(completion.chunk(0, text("Once"), {}));
     check_head(chunk, "cmpl-65537", "text_completion");
     CHECK(chunk["choices"] == Json::array({{{"index", 0}, {"text", "Once"}, {"finish_reason", nullptr}}}));
-    const auto last = Json::parse(completion.last_chunk(0, SOTTO_FINISH_LENGTH, {}, counts()));
+    const auto last = Json::parse(completion.last_chunk(0, said("", SOTTO_FINISH_LENGTH), {}, counts()));
     check_head(last, "cmpl-65537", "text_completion");
-    CHECK(last["choices"] == Json::array({{{"index", 0}, {"text", ""}, {"finish_reason", "length"}}}));
+    CHECK(last["choices"][0]["text"] == "");
+    CHECK(last["choices"][0]["finish_reason"] == "length");
 }
 
 TEST_CASE("the usage chunk has an empty list of choices") {
@@ -113,13 +128,17 @@ TEST_CASE("a complete response follows OpenAI's schema") {
         Json::parse(writer(SOTTO_OP_CHAT).response({said("Hello", SOTTO_FINISH_STOP)}, counts()));
     check_head(chat, "chatcmpl-65537", "chat.completion");
     const Json message = {{"role", "assistant"}, {"content", "Hello"}};
-    CHECK(chat["choices"] == Json::array({{{"index", 0}, {"message", message}, {"finish_reason", "stop"}}}));
+    CHECK(chat["choices"].size() == 1);
+    CHECK(chat["choices"][0]["index"] == 0);
+    CHECK(chat["choices"][0]["message"] == message);
+    CHECK(chat["choices"][0]["finish_reason"] == "stop");
     CHECK(chat["usage"] == kUsage);
     CHECK(chat["timings"] == kTimings);
     const auto text =
         Json::parse(writer(SOTTO_OP_COMPLETION).response({said("Once", SOTTO_FINISH_LENGTH)}, counts()));
     check_head(text, "cmpl-65537", "text_completion");
-    CHECK(text["choices"] == Json::array({{{"index", 0}, {"text", "Once"}, {"finish_reason", "length"}}}));
+    CHECK(text["choices"][0]["text"] == "Once");
+    CHECK(text["choices"][0]["finish_reason"] == "length");
 }
 
 TEST_CASE("any text round-trips, and fields keep their order") {
@@ -178,13 +197,82 @@ TEST_CASE("reasoning and tool calls have fields of their own") {
 TEST_CASE("log probabilities follow the chat and the completions schema") {
     const std::string token =
         R"({"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": [{"token": "b", "logprob": -1.0}]})";
-    auto chat = writer(SOTTO_OP_CHAT);
-    const auto chunk = Json::parse(chat.chunk(0, text("a"), {token}));
+    const sotto::ResponseParts wanted{.ignored = {}, .fingerprint = "", .logprobs = true};
+    const sotto::TokenReport report{5, token};
+    auto chat = writer(SOTTO_OP_CHAT, wanted);
+    const auto chunk = Json::parse(chat.chunk(0, text("a"), {report}));
     CHECK(chunk["choices"][0]["logprobs"]["content"] == Json::array({Json::parse(token)}));
-    auto completion = writer(SOTTO_OP_COMPLETION);
-    const auto old = Json::parse(completion.chunk(0, text("a"), {token}))["choices"][0]["logprobs"];
+    CHECK_FALSE(chunk["choices"][0].contains("tokens"));
+    auto completion = writer(SOTTO_OP_COMPLETION, wanted);
+    const auto choice = Json::parse(completion.chunk(0, text("a"), {report}))["choices"][0];
+    const auto old = choice["logprobs"];
     CHECK(old["tokens"] == Json::array({"a"}));
     CHECK(old["token_logprobs"] == Json::array({-0.5}));
     CHECK(old["top_logprobs"] == Json::array({{{"b", -1.0}}}));
+    CHECK_FALSE(choice.contains("completion_probabilities"));
     CHECK_FALSE(Json::parse(chat.chunk(0, text("a"), {}))["choices"][0].contains("logprobs"));
+}
+
+TEST_CASE("chunks and choices carry the ids of their tokens if the request wants them") {
+    sotto::ResponseParts wanted;
+    wanted.tokens = true;
+    auto chat = writer(SOTTO_OP_CHAT, wanted);
+    CHECK(Json::parse(chat.chunk(0, text("a"), {{5, ""}, {6, ""}}))["choices"][0]["tokens"] == Json({5, 6}));
+    CHECK(Json::parse(chat.chunk(0, text("b"), {}))["choices"][0]["tokens"] == Json::array());
+    auto all = said("ab", SOTTO_FINISH_STOP);
+    all.reports = {{5, ""}, {6, ""}};
+    const auto choice = Json::parse(chat.response({all}, counts()))["choices"][0];
+    CHECK(choice["tokens"] == Json({5, 6}));
+    CHECK_FALSE(choice.contains("logprobs"));
+}
+
+TEST_CASE("a completion with ids and probabilities also has the latter in the form of a chat") {
+    const std::string sampled =
+        R"({"id": 5, "token": "a", "bytes": [97], "prob": 0.5, "top_probs": [{"id": 6, "token": "b", "prob": 0.25}]})";
+    sotto::ResponseParts wanted;
+    wanted.tokens = wanted.logprobs = true;
+    auto completion = writer(SOTTO_OP_COMPLETION, wanted);
+    const auto choice = Json::parse(completion.chunk(0, text("a"), {{5, sampled}}))["choices"][0];
+    CHECK(choice["completion_probabilities"] == Json::array({Json::parse(sampled)}));
+    CHECK(choice["logprobs"]["token_logprobs"][0].get<double>() == doctest::Approx(std::log(0.5)));
+    CHECK(choice["logprobs"]["top_logprobs"][0]["b"].get<double>() == doctest::Approx(std::log(0.25)));
+}
+
+TEST_CASE("the last chunk and the response say what ended the answer and which backend gave it") {
+    auto made = writer(SOTTO_OP_CHAT, {.ignored = {}, .fingerprint = "b1-sotto-2"});
+    auto all = said("two\nlines", SOTTO_FINISH_STOP);
+    all.stop = sotto::StopType::word;
+    all.stopping_word = "END";
+    auto used = counts();
+    used.slot = 3;
+    used.truncated = true;
+    used.drafted = 8;
+    used.accepted = 6;
+    made.set_settings(R"({"top_k": 40})");
+    for (const auto& json : {made.last_chunk(0, all, {}, used), made.response({all}, used)}) {
+        const auto whole = Json::parse(json);
+        CHECK(whole["system_fingerprint"] == "b1-sotto-2");
+        CHECK(whole["id_slot"] == 3);
+        CHECK(whole["truncated"] == true);
+        CHECK(whole["timings"]["draft_n"] == 8);
+        CHECK(whole["timings"]["draft_n_accepted"] == 6);
+        CHECK(whole["generation_settings"] == Json{{"top_k", 40}});
+        CHECK(whole["choices"][0]["stop_type"] == "word");
+        CHECK(whole["choices"][0]["stopping_word"] == "END");
+        CHECK(whole["choices"][0]["has_new_line"] == true);
+    }
+    const auto plain = Json::parse(writer(SOTTO_OP_CHAT).response({said("", SOTTO_FINISH_STOP)}, counts()));
+    CHECK(plain["choices"][0]["stop_type"] == "none");
+    CHECK(plain["choices"][0]["has_new_line"] == false);
+    CHECK(plain["truncated"] == false);
+    for (const char* absent : {"id_slot", "system_fingerprint", "generation_settings"}) {
+        CHECK_FALSE(plain.contains(absent));
+    }
+}
+
+TEST_CASE("a rate without time or tokens is 0") {
+    const auto timings = Json::parse(writer(SOTTO_OP_CHAT).response({}, {}))["timings"];
+    for (const char* name : {"prompt_per_token_ms", "prompt_per_second", "predicted_per_second"}) {
+        CHECK(timings[name] == 0);
+    }
 }

@@ -40,7 +40,7 @@ TEST_CASE("the fake driver detects each misuse") {
     auto* context = calls.create();
     std::thread([&] { CHECK(calls.pop() != 0); }).join();
     CHECK(cuda.misuses() == "a thread popped what it had not pushed\n");
-    cuda.set("reset", 1);
+    cuda.set("reset", 2);
     std::thread([&] {
         CHECK(calls.push(context) == 0);
         CHECK(cuda.get("depth") == 1);
@@ -49,16 +49,16 @@ TEST_CASE("the fake driver detects each misuse") {
     CHECK(cuda.misuses().empty());
     CHECK(calls.destroy(context) == 0);
     CHECK(cuda.misuses() == "a context was destroyed while it was current\n");
-    cuda.set("reset", 1);
+    cuda.set("reset", 2);
     CHECK(calls.pop() == 0);
     CHECK(calls.push(context) != 0);
     CHECK(calls.destroy(context) != 0);
     CHECK(cuda.misuses() == "a context that isn't there was destroyed\n");
-    cuda.set("reset", 1);
+    cuda.set("reset", 2);
     auto* hosts = static_cast<Context>(cuda.context(1, false));
     CHECK(calls.destroy(hosts) == 0);
     CHECK(cuda.misuses() == "a context of the host's was destroyed\n");
-    cuda.set("reset", 1);
+    cuda.set("reset", 2);
 }
 
 TEST_CASE("a call of the fake driver fails once when configured to") {

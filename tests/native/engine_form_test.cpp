@@ -80,6 +80,11 @@ void fold_choice(Json& choice, const Json& more) {
     }
     choice["index"] = more["index"];
     choice["finish_reason"] = more["finish_reason"];
+    for (const char* key : {"stop_type", "stopping_word", "has_new_line"}) { // of the last chunk
+        if (more.contains(key)) {
+            choice[key] = more[key];
+        }
+    }
 }
 
 // Returns the choices that the chunks add up to, as in a response.

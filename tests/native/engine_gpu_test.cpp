@@ -113,7 +113,7 @@ TEST_CASE("each driver call that fails, at each point of an engine's life, is re
     int failures = 0; // failures that were reported
     for (bool failed = true; failed; ++places) {
         CAPTURE(places);
-        cuda.set("reset", 1);
+        cuda.set("reset", 2);
         cuda.fail("*", places + 1);
         OnCard card(cuda);
         Game game(card.table);

@@ -294,3 +294,19 @@ TEST_CASE("steps that cannot be aborted run in the normal thread class") {
         CHECK((abortable || idle == 0));
     }
 }
+
+TEST_CASE("a backend may compute ahead only while inference is prioritized") {
+    for (const auto mode :
+         {SOTTO_MODE_BALANCE, SOTTO_MODE_PRIORITIZE_COMPUTE, SOTTO_MODE_PRIORITIZE_GRAPHICS}) {
+        TappedBackend backend;
+        auto desc = plain_desc();
+        desc.mode = mode;
+        Game game(desc, backend.table());
+        game.have("npc", R"({"tokens": ["a", "b"]})");
+        CHECK(said(game.finish(game.ask("npc", "hi"))) == "ab");
+        for (const auto& step : backend.steps()) {
+            const bool ahead = (step.flags & SOTTO_STEP_COMPUTE_AHEAD) != 0;
+            CHECK(ahead == (mode == SOTTO_MODE_PRIORITIZE_COMPUTE));
+        }
+    }
+}

@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "platform/file.hpp"
 #include "support/folder.hpp"
+#include "support/refusal.hpp"
 
 using sotto::create_file;
 using sotto::File;
@@ -23,6 +24,7 @@ using sotto::open_file;
 using sotto::replace_file;
 using sotto::scratch_file;
 using test::Folder;
+using test::refusal;
 namespace fs = std::filesystem;
 
 namespace {
@@ -40,18 +42,6 @@ mode_t mode_of(const fs::path& path) {
 
 void replace(const fs::path& path, std::string_view bytes) {
     replace_file({"path", path.string()}, bytes);
-}
-
-// Returns the error of a call; empty: it succeeded.
-template <typename Call>
-std::string refusal(sotto_status status, const Call& call) {
-    try {
-        call();
-        return "";
-    } catch (const sotto::Error& error) {
-        CHECK(error.status() == status);
-        return error.what();
-    }
 }
 
 // Paths to everything but regular files, created in a folder.

@@ -114,6 +114,43 @@ TEST_CASE("GPUs can be listed before an engine exists, with their abilities and 
     CHECK(test::last_error() == "cuInit: CUDA_ERROR_UNKNOWN");
 }
 
+TEST_CASE("CiG requires a driver, a version of CUDA, a generation of GPUs, and for Direct3D 12 Windows") {
+    const CudaDouble cuda;
+    const auto supported = [&](long driver, long version, long capability, bool d3d12) {
+        cuda.set("driver", driver);
+        cuda.set("version", version);
+        cuda.set("capability", capability);
+        auto info = SOTTO_INIT(sotto_gpu_info);
+        REQUIRE(sotto_gpu_query(1, &info) == SOTTO_OK);
+        CHECK((info.cig_d3d12 == 0) == (info.cig_d3d12_reason.size != 0));
+        CHECK((info.cig_vulkan == 0) == (info.cig_vulkan_reason.size != 0));
+        return (d3d12 ? info.cig_d3d12 : info.cig_vulkan) != 0;
+    };
+    for (int which = 0; which < 8; ++which) {
+        CAPTURE(which);
+        const bool all = which == 7;
+        const long driver = (which & 1) != 0 ? 570 : 569;
+        const long capability = (which & 2) != 0 ? 89 : 87;
+        CHECK(supported(driver, (which & 4) != 0 ? 12080 : 12070, capability, true) == all);
+        CHECK(supported(driver, (which & 4) != 0 ? 12090 : 12080, capability, false) == all);
+    }
+    cuda.set("luids", 0);
+    CHECK(!supported(570, 12090, 89, true));
+    CHECK(supported(570, 12090, 89, false));
+    auto info = SOTTO_INIT(sotto_gpu_info);
+    cuda.set("driver", 565);
+    cuda.set("version", 12070);
+    cuda.set("capability", 75);
+    REQUIRE(sotto_gpu_query(1, &info) == SOTTO_OK);
+    CHECK(
+        text_of(info.cig_d3d12_reason) ==
+        "the GPU has no LUID: Direct3D 12 exists on Windows only; the NVIDIA driver is 565.88; the driver "
+        "supports CUDA 12.7; the GPU has compute capability 7.5; CiG with Direct3D 12 requires driver 570 or "
+        "newer, CUDA 12.8 or newer, compute capability 8.9 (Ada, RTX 40) or newer, and hardware-accelerated "
+        "GPU scheduling switched on in Windows"
+    );
+}
+
 TEST_CASE("a Vulkan renderer learns which extensions its device needs") {
     const VulkanDouble doubled;
     auto vulkan = VulkanDouble::renderer();

@@ -111,14 +111,14 @@ TEST_CASE("without CiG, a low-priority context is used, with the reason") {
     falls(on_d3d12(), "the driver does not know attribute 135");
     cuda.set("vulkan", 0);
     falls(on_vulkan(), "the driver does not support CiG here (attribute 138 is 0)");
-    cuda.set("reset", 1);
+    cuda.set("reset", 2);
     cuda.set("enabled", 0);
     falls(on_d3d12(), "the driver created a regular context instead of a CiG context");
     falls(on_vulkan(), "the driver created a regular context instead of a CiG context");
-    cuda.set("reset", 1);
+    cuda.set("reset", 2);
     cuda.set("limits", 0);
     falls(on_d3d12(), "the driver created a regular context instead of a CiG context");
-    cuda.set("reset", 1);
+    cuda.set("reset", 2);
     cuda.fail("cuCtxCreate_v4", 1, 2);
     falls(on_d3d12(), "cuCtxCreate_v4: CUDA_ERROR_OUT_OF_MEMORY (out of memory)");
     state.extension = false;
@@ -158,7 +158,7 @@ TEST_CASE("without CUDA, models stay on the CPU") {
     );
     cuda.set("cards", 0);
     stays(taken(on_d3d12()), "no CUDA device has the LUID 0x1000000d1; the driver reports no device");
-    cuda.set("reset", 1);
+    cuda.set("reset", 2);
     VulkanDouble::it().card = 3; // a GPU of another vendor
     stays(
         taken(on_vulkan()),
@@ -174,7 +174,7 @@ TEST_CASE("without CUDA, models stay on the CPU") {
         taken(on_d3d12(), terms(paths::kCudaHalf)),
         std::string("the CUDA driver in ") + paths::kCudaHalf + " lacks cuCtxPushCurrent_v2"
     );
-    cuda.set("reset", 1);
+    cuda.set("reset", 2);
     auto unused = terms();
     unused.no_cuda = "no backend here computes with CUDA";
     stays(taken(on_d3d12(), unused), "no backend here computes with CUDA");
@@ -237,7 +237,7 @@ taken_while_failing(const CudaDouble& cuda, const Renderer& renderer, bool grant
     long places = 0;
     for (bool failed = true; failed; ++places) {
         CAPTURE(places);
-        cuda.set("reset", 1);
+        cuda.set("reset", 2);
         cuda.set("d3d12", grants ? 1 : 0);
         cuda.set("vulkan", grants ? 1 : 0);
         cuda.fail("*", places + 1);

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include "support/control_world.hpp"
+
 using sotto::Incoming;
 using sotto::Slot;
 
@@ -30,13 +32,13 @@ public:
     }
 
 private:
-    sotto::Hooks hooks_;
-    sotto::Settings settings_;
+    test::ControlWorld all_;
     sotto::Signal wake_;
-    sotto::PreparingThreads threads_{hooks_, wake_};
+    sotto::PreparingThreads threads_{all_.hooks, wake_};
+    sotto::GuardChecks checks_{all_.world, [](sotto::Slot&) {}, [](sotto::Slot&) {}};
 
 public:
-    sotto::IncomingRequests requests{threads_, settings_, wake_};
+    sotto::IncomingRequests requests{threads_, all_.settings, checks_, wake_};
 };
 
 std::string chat(const std::string& session, std::size_t size = 1) {

@@ -59,7 +59,8 @@ struct Pool {
     sotto::ModelPool models{all.world, streams, jobs, ender, teller, moves, all.wake, [this](Slot& slot) {
                                 intake.add(slot);
                             }};
-    sotto::RequestIntake intake{all.world, streams, models.admission(), ender, teller, all.wake};
+    sotto::GuardChecks checks{all.world, [](Slot&) {}, [](Slot&) {}};
+    sotto::RequestIntake intake{all.world, streams, models.admission(), ender, teller, checks, all.wake};
 };
 
 } // namespace

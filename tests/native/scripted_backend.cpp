@@ -13,6 +13,9 @@
 //   gives          array of "places", "streams", "tokens", "kv": what can be shrunk, as the source requests;
 //                  kv is then halved. min_stream_tokens (0): minimum tokens of a stream
 //   batchable, abortable   default true; constrainable, logprobs   default false
+//   token_ids      true: reports ids, which are the tokens' numbers in `tokens`
+//   settings       an object: values in effect, reported if the request sets return_settings
+//   truncated_at   number of the token from which on the context is full
 //   gates          false: no step calls its gate, as if its thread got no core
 //   parkable       true: streams can be parked; unpark_tokens (0) must be prefilled again, plus
 //                  lost_tokens (0) if slots were resized and no state was restored since
@@ -31,6 +34,9 @@
 //   adapters       true: models have adapters of adapter_bytes (1000); loading one takes adapter_ms. A path
 //                  that contains "bad" cannot be loaded. A stream's first text names its adapters, as
 //                  "<path*scale>", unless adapters_said is false. A step with different sets fails
+//   slots          true: slots have numbers. A free slot holds as many tokens as the prompt of its last
+//   stream
+//                  had, or as a state that was saved; a stream with id_slot has these cached
 //   lose_at        token at which a device other than the CPU is lost; lose_load, lose_save, lose_restore:
 //                  true: lost when the model is opened, or a state saved or restored
 #include <algorithm>
@@ -49,6 +55,7 @@
 #include "scripted_adapters.hpp"
 #include "scripted_kind.hpp"
 #include "scripted_request.hpp"
+#include "scripted_slots.hpp"
 
 namespace {
 
@@ -167,6 +174,9 @@ sotto_status SOTTO_CALL open_stream(
         return status;
     }
     auto made = std::make_unique<Stream>();
+    if (const auto status = take_slot(model, *made, request->slot, why); status < 0) {
+        return status;
+    }
     const auto heard = words(request->said);
     if (script.has("hex")) {
         for (const auto& one : script.values["hex"]) {
@@ -181,11 +191,17 @@ sotto_status SOTTO_CALL open_stream(
         made->tokens.insert(made->tokens.begin(), made->adapters);
     }
     info->prompt_tokens = script.count("prompt_tokens", std::max<std::uint32_t>(1, heard.size()));
-    info->cached_tokens = script.count("cached_tokens");
+    info->cached_tokens =
+        script.flag("slots", false) ? cached_in(model, *made, request->slot) : script.count("cached_tokens");
+    info->slot = static_cast<std::uint32_t>(made->slot + 1);
+    made->prompt = info->prompt_tokens;
     made->remaining = info->prompt_tokens - std::min(info->cached_tokens, info->prompt_tokens);
     model.stops = script.has("stops") ? script.values["stops"].dump() : "";
     info->stops = {model.stops.data(), model.stops.size()};
     info->parsed = script.has("deltas");
+    model.settings =
+        request->wants_settings && script.has("settings") ? script.values["settings"].dump() : "";
+    info->settings = {model.settings.data(), model.settings.size()};
     model.streams.push_back(made.get());
     *stream = made.release();
     return SOTTO_OK;
@@ -212,10 +228,12 @@ sotto_status SOTTO_CALL parse_stream(
 void SOTTO_CALL close_stream(void*, void* handle, void* stream_handle) {
     const std::unique_ptr<Stream> stream(static_cast<Stream*>(stream_handle));
     auto& all = static_cast<Model*>(handle)->streams;
+    leave_slot(*static_cast<Model*>(handle), *stream);
     all.erase(std::find(all.begin(), all.end(), stream.get()));
 }
 
-void SOTTO_CALL park_stream(void*, void*, void* stream) {
+void SOTTO_CALL park_stream(void*, void* handle, void* stream) {
+    leave_slot(*static_cast<Model*>(handle), *static_cast<Stream*>(stream));
     static_cast<Stream*>(stream)->parked = true;
 }
 
@@ -228,6 +246,9 @@ unpark_stream(void*, void* handle, void* stream_handle, std::uint32_t* remaining
         return fail(SOTTO_ERROR_INFERENCE, script.text("fail_unpark"), why);
     }
     if (const auto status = check_place(model, why); status < 0) {
+        return status;
+    }
+    if (const auto status = take_slot(model, stream, -1, why); status < 0) {
         return status;
     }
     const bool lost = stream.lost && !model.restored;
@@ -280,22 +301,11 @@ void speak(const Script& script, Stream& stream, sotto_step_item& work) {
         stream.logprobs = json{{"token", token}, {"logprob", -0.25}}.dump();
         work.logprobs = {stream.logprobs.data(), stream.logprobs.size()};
     }
+    const auto index = static_cast<std::uint32_t>((stream.said - 1) % stream.tokens.size());
+    work.token = script.flag("token_ids", false) ? index + 1 : 0;
+    work.truncated = script.has("truncated_at") && index >= script.count("truncated_at") ? 1 : 0;
     work.text = {token.data(), token.size()};
     work.generated = 1;
-}
-
-sotto_status SOTTO_CALL save_state(
-    void*, void* handle, void*, sotto_write_fn write, void* context, std::uint32_t* tokens, sotto_str* why
-) {
-    const auto& model = *static_cast<Model*>(handle);
-    const auto& script = model.script;
-    const auto state = script.values.value("state", std::string("remembered"));
-    *tokens = script.count("prompt_tokens", 1);
-    if (loses(model, "lose_save")) {
-        return fail(SOTTO_ERROR_DEVICE, kLost, why);
-    }
-    return write(context, state.data(), state.size()) == 0 ? SOTTO_OK
-                                                           : fail(SOTTO_ERROR_MEMORY, "no room", why);
 }
 
 sotto_status SOTTO_CALL
@@ -344,6 +354,7 @@ sotto_status SOTTO_CALL step_model(void*, void* handle, const sotto_step* step, 
     for (std::uint32_t i = 0; i < step->count; ++i) {
         auto& work = *step->items[i];
         auto& stream = *static_cast<Stream*>(work.stream);
+        work.slot = static_cast<std::uint32_t>(stream.slot + 1);
         work.evaluated = std::min(work.tokens, stream.remaining);
         work.remaining = stream.remaining -= work.evaluated;
         if (stream.remaining == 0) {
@@ -378,5 +389,9 @@ sotto_module_v1(const sotto_backend_host*, sotto_backend* backend, sotto_str*) {
     backend->adapter_measure = measure_adapter;
     backend->adapter_open = open_adapter;
     backend->adapter_close = close_adapter;
+    backend->slot_read = read_slot;
+    backend->slot_save = save_slot;
+    backend->slot_restore = restore_slot;
+    backend->slot_erase = erase_slot;
     return SOTTO_OK;
 }

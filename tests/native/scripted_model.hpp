@@ -16,8 +16,10 @@ struct Stream {
     std::size_t said = 0;
     std::size_t read = 0; // of the script's deltas
     bool parked = false;
-    std::string adapters; // names and scales, as text; empty: none
-    bool lost = false;    // its slot was removed while it was parked
+    std::int32_t slot = -1;   // number of its slot, if the script numbers slots
+    std::uint32_t prompt = 0; // number of tokens of its prompt
+    std::string adapters;     // names and scales, as text; empty: none
+    bool lost = false;        // its slot was removed while it was parked
     std::string logprobs;
     std::string deltas;
     bool has_data = false; // it executes a data operation
@@ -31,12 +33,14 @@ struct Model {
     Script script;
     Shape shape;
     std::vector<Stream*> streams;
-    std::uint32_t most = 0;    // maximum number of slots
-    std::uint32_t resizes = 0; // resizes that added slots
-    bool restored = false;     // a state was restored, for the next unparked stream
-    bool on_device = false;    // on a device that can be lost
+    std::vector<std::uint32_t> held; // by slot: number of tokens that the slot holds
+    std::uint32_t most = 0;          // maximum number of slots
+    std::uint32_t resizes = 0;       // resizes that added slots
+    bool restored = false;           // a state was restored, for the next unparked stream
+    bool on_device = false;          // on a device that can be lost
     std::string description = R"({"architecture": "scripted"})";
     std::string stops;
+    std::string settings;
     std::string result;
     std::string fingerprint;
     std::string why;

@@ -13,6 +13,8 @@ namespace scripted {
 struct Request {
     std::string said;     // text of its last message
     std::string response; // the complete response, if no stream is needed
+    bool wants_settings = false;
+    std::int32_t slot = -1; // id_slot
 };
 
 // A scripted model's tokens of a text are the lengths of its words.
@@ -20,9 +22,11 @@ inline sotto_status read_request(const sotto_stream_desc& desc, Request& request
     const auto body = json::parse(std::string_view(desc.body.data, desc.body.size));
     if (desc.op == SOTTO_OP_CHAT || desc.op == SOTTO_OP_COMPLETION || desc.op == SOTTO_OP_SAVE_STATE) {
         request.said = last_text(body);
+        request.slot = body.value("id_slot", -1);
+        request.wants_settings = body.value("return_settings", false);
         return SOTTO_OK;
     }
-    if (desc.op == SOTTO_OP_EMBED || desc.op == SOTTO_OP_TRANSCRIBE || desc.op == SOTTO_OP_TRANSLATE) {
+    if (desc.op >= SOTTO_OP_EMBED && desc.op <= SOTTO_OP_RERANK) {
         return SOTTO_OK;
     }
     if (desc.op != SOTTO_OP_TOKENIZE) {

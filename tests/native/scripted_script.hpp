@@ -138,11 +138,18 @@ inline void describe(const Script& script, const Shape& shape, sotto_model_info*
                          capability("abortable", SOTTO_CAPABILITY_ABORTABLE);
     info->capabilities |= script.flag("constrainable", false) ? SOTTO_CAPABILITY_CONSTRAINABLE : 0;
     info->capabilities |= script.flag("logprobs", false) ? SOTTO_CAPABILITY_LOGPROBS : 0;
+    info->capabilities |= script.flag("token_ids", false) ? SOTTO_CAPABILITY_TOKENS : 0;
     info->capabilities |= script.flag("parkable", false) ? SOTTO_CAPABILITY_PARKABLE : 0;
     info->capabilities |= script.has("prepare_ms") ? SOTTO_CAPABILITY_PREPARABLE : 0;
     if (script.has("response")) {
         info->operations = SOTTO_OPERATION_CHAT | SOTTO_OPERATION_EMBED | SOTTO_OPERATION_TRANSCRIBE |
-                           SOTTO_OPERATION_TRANSLATE;
+                           SOTTO_OPERATION_TRANSLATE | SOTTO_OPERATION_RERANK;
+    }
+    if (!script.has("response") && !script.flag("slots", false)) {
+        info->operations = SOTTO_OPERATION_CHAT | SOTTO_OPERATION_COMPLETION | SOTTO_OPERATION_INFILL |
+                           SOTTO_OPERATION_TOKENIZE | SOTTO_OPERATION_DETOKENIZE |
+                           SOTTO_OPERATION_APPLY_TEMPLATE | SOTTO_OPERATION_SAVE_STATE |
+                           SOTTO_OPERATION_RESTORE_STATE;
     }
     info->context = shape.context;
     info->step_tokens = script.count("step_tokens");

@@ -89,6 +89,31 @@ TEST_CASE("a job's waits at gates are traced before the job, without its tokens"
     CHECK(slices[1].prompt_tokens == 7);
 }
 
+TEST_CASE("streams and draft tokens are counted") {
+    sotto::Meter meter;
+    sotto::Trace trace(8);
+    sotto::SliceLog log(trace, meter);
+    sotto::Job job;
+    job.streams = {nullptr, nullptr};
+    sotto_step_item checks{}; // the first token of a step that checked 3 draft tokens
+    checks.decoded = 4;
+    checks.generated = 1;
+    sotto_step_item accepted{};
+    accepted.generated = 1;
+    sotto_step_item plain{};
+    plain.decoded = 1;
+    plain.generated = 1;
+    job.what = sotto::StepJob{{checks, accepted, plain}, {}, {}};
+    log.add(job);
+    meter.show({}, 0);
+    const sotto::Frames frames;
+    const auto stats = meter.read(frames, 0);
+    CHECK(stats.slice_streams == 2);
+    CHECK(stats.draft_tokens == 3);
+    CHECK(stats.draft_accepted == 1);
+    CHECK(stats.draft_steps == 1);
+}
+
 TEST_CASE("a job that only closed streams is not traced, and rests and frames are") {
     sotto::Meter meter;
     sotto::Trace trace(8);

@@ -40,6 +40,45 @@ TEST_CASE("times run from the submission and the slot to the first token, and fr
     CHECK(counts.first_token_ms == doctest::Approx(11));
 }
 
+TEST_CASE("draft tokens count as verified by the step that decodes them, and as accepted when delivered") {
+    StreamUsage usage;
+    usage.opened(StreamInfo(), 0);
+    CHECK(usage.prompt().slot == -1);
+    const auto step = [&](std::uint32_t evaluated, std::uint32_t decoded) {
+        sotto_step_item work{};
+        work.evaluated = evaluated;
+        work.decoded = decoded;
+        work.generated = 1;
+        work.slot = 3;
+        usage.stepped(work);
+    };
+    step(7, 0); // prefills, and chooses the first token
+    CHECK(usage.prompt().accepted == 0);
+    step(0, 4); // one token and three drafts, of which two are accepted
+    step(0, 0);
+    step(0, 0);
+    step(0, 1);
+    CHECK(usage.counts(5, 0, 0).drafted == 3);
+    CHECK(usage.counts(5, 0, 0).accepted == 2);
+    CHECK(usage.counts(5, 0, 0).slot == 2);
+    CHECK_FALSE(usage.counts(5, 0, 0).truncated);
+}
+
+TEST_CASE("an answer is truncated once its prompt was cut or its context was full") {
+    StreamInfo cut;
+    cut.dropped = 1;
+    StreamUsage usage;
+    usage.opened(cut, 0);
+    CHECK(usage.prompt().truncated);
+    usage.opened(StreamInfo(), 0);
+    CHECK_FALSE(usage.prompt().truncated);
+    sotto_step_item work{};
+    work.truncated = 1;
+    usage.stepped(work);
+    usage.stepped({});
+    CHECK(usage.prompt().truncated);
+}
+
 TEST_CASE("steps in a row without a token count, unless fewer prompt tokens remain than ever before") {
     sotto::StreamOutput output(sotto::ParsedRequest(), false);
     CHECK(output.saved_tokens == 0);

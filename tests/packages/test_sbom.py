@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from components import PinnedSources, archived, of_cards, users, vendored
+from components import PinnedSources, every_part, users
 from release import sibling
 from sbom import HOUSE_TEXT, invalid
 
@@ -103,15 +103,13 @@ def test_every_component_has_a_licence_and_a_hash(bom: dict[str, Any]) -> None:
 
 
 def test_every_licence_text_belongs_to_a_component() -> None:
-    sources = PinnedSources()
-    parts = [*archived(sources), *vendored(sources), *of_cards(sources)]
+    parts = every_part(PinnedSources())
     texts = {name for name, _ in sibling("licences").texts()}
     assert {part.text for part in parts} - {""} | {HOUSE_TEXT} == texts
 
 
 def test_every_row_of_the_notices_is_a_component() -> None:
-    sources = PinnedSources()
-    names = {part.name.lower() for part in (*archived(sources), *vendored(sources), *of_cards(sources))}
+    names = {part.name.lower() for part in every_part(PinnedSources())}
     rows = re.findall(r"^\| (?!what \||---)([^|]+) \|", (ROOT / "THIRD_PARTY.md").read_text(), re.M)
     assert len(rows) >= 10
     for row in rows:
@@ -128,6 +126,7 @@ def test_every_row_of_the_notices_is_a_component() -> None:
         ("sotto_llama-x86-64-v2.so", {"sotto_llama"}),
         ("sotto_llama_vulkan-x86-64-v3.dll", {"sotto_llama", "sotto_llama_vulkan"}),
         ("sotto_llama_cuda-native.so", {"sotto_llama", "sotto_llama_cuda"}),
+        ("sotto_proxy.dll", {"sotto_proxy"}),
     ],
 )
 def test_parts_go_by_the_name_of_the_library(library: str, expected: set[str]) -> None:

@@ -189,7 +189,17 @@ def test_a_load_that_fails_names_the_model_and_its_file(engine: sotto.Engine, tm
 
 # Paths
 
-PATHS = {"path", "model_id", "module_dir", "record_path", "kv_spill_dir", "file", "folder", "dir"}
+PATHS = {
+    "path",
+    "model_id",
+    "module_dir",
+    "record_path",
+    "kv_spill_dir",
+    "store_dir",
+    "file",
+    "folder",
+    "dir",
+}
 
 
 def public_functions() -> dict[str, Callable[..., Any]]:
@@ -232,7 +242,7 @@ def test_whatever_takes_a_path_takes_a_path_object() -> None:
                     typing.get_origin(one) or one for one in typing.get_args(hints[parameter])
                 }, f"{parameter} of {name} is {hints[parameter]}"
                 taken.add(parameter)
-    assert taken == {"path", "model_id", "module_dir", "record_path", "kv_spill_dir"}
+    assert taken == {"path", "model_id", "module_dir", "record_path", "kv_spill_dir", "store_dir", "folder"}
 
 
 def test_path_objects_work_wherever_a_path_does(tmp_path: Path) -> None:

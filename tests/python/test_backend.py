@@ -64,7 +64,7 @@ def test_unknown_backend_is_a_bad_request(npc: sotto.Engine) -> None:
         ([sotto.Backend.in_memory(), "{}"], r"invalid backends\[1\].backend_type 'None'"),
         (
             ['{"name": "openai", "backend_type": "proxy"}'],
-            r'invalid backends\[0\].backend_type .proxy.: expected "in_memory"',
+            r"invalid backends\[0\].base_url: expected the address",
         ),
         (['{"backend_type": "in_memory"}'], r"invalid backends\[0\].name 'None'"),
         (['{"name": "a::b", "backend_type": "in_memory"}'], r"name 'a::b': expected"),

@@ -59,7 +59,7 @@ def test_recorded_data_operations_replay_the_same(tmp_path: Path) -> None:
             engine.frame_begin(period=1 / 60)
             assert engine.transcribe(f"line {number}.wav", model="m").text.endswith(f"line {number}.wav")
             assert engine.translate(["hi", "bye"], target="de", model="m")
-            assert len(engine.embed(["a", "b", "c"], model="m").vectors) == 3
+            assert len(engine.embeddings(["a", "b", "c"], model="m").vectors) == 3
             engine.frame_end()
     done = sotto.replay(path)
     assert done.first_difference is None
@@ -89,10 +89,10 @@ def test_translations_and_embeddings_are_typed(engine: sotto.Engine) -> None:
     have(engine, Hears())
     both = engine.translate(["Hello.", "Bye."], source="en", target="de")
     assert (both.text, both.texts) == ("de: Hello.", ("de: Hello.", "de: Bye."))
-    assert engine.embed("one").vectors == ((0.0, 0.0, 0.0),)
-    assert engine.embed(["one", "two"], dimensions=2).vectors == ((0.0, 0.0), (1.0, 1.0))
+    assert engine.embeddings("one").vectors == ((0.0, 0.0, 0.0),)
+    assert engine.embeddings(["one", "two"], dimensions=2).vectors == ((0.0, 0.0), (1.0, 1.0))
     with pytest.raises(sotto.ArgumentError, match="dimensions"):
-        engine.embed("one", dimensions=0)
+        engine.embeddings("one", dimensions=0)
     with pytest.raises(sotto.ArgumentError, match="target_language"):
         engine.translate("Hello.", target="")
 
@@ -103,7 +103,7 @@ def test_typed_methods_are_awaitable() -> None:
             engine.add_backend(Made(Hears()))
             await engine.load_model("m", path="-", backend="made")
             assert (await engine.translate("Hello.", target="fr")).text == "fr: Hello."
-            assert (await engine.embed("one", dimensions=1)).vectors == ((0.0,),)
+            assert (await engine.embeddings("one", dimensions=1)).vectors == ((0.0,),)
             assert (await engine.transcribe(b"RIFF", words=True)).text == "wav 8"
 
     asyncio.run(talk())

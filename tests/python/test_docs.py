@@ -11,6 +11,7 @@ import sys
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,12 +19,16 @@ import pytest
 
 import sotto
 from conftest import ROOT
+from serving import served
 from sotto import _ops, event
 
 DOCS = ROOT / "docs"
 PAGES = DOCS / "pages"
 NAMES = sorted(path.relative_to(PAGES).as_posix() for path in PAGES.rglob("*.md"))
 README = "../../README.md"  # from PAGES
+# Pages whose snippets speak to `sotto serve`, at SERVER.
+SERVED = {"guide/client.md", "guide/llama-server.md", "guide/server.md"}
+SERVER = "http://127.0.0.1:8080"
 WIDTH = 110
 C_FLAGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", "-fsyntax-only")
 FENCE = re.compile(r"^( *)```(\S*)[^\n]*\n(.*?)^\1```$", re.M | re.S)
@@ -95,9 +100,12 @@ def links(name: str) -> Iterator[str]:
 def test_python_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     space: dict[str, Any] = {"__name__": "docs"}
-    for block in blocks(name, "python"):
-        code = "\n" * (block.line - 1) + block.code  # a traceback names the page's own line
-        exec(compile(code, str(PAGES / name), "exec"), space)
+    with served() if name in SERVED else nullcontext() as server:
+        for block in blocks(name, "python"):
+            code = "\n" * (block.line - 1) + block.code  # a traceback names the page's own line
+            if server is not None:
+                code = code.replace(SERVER, server.url)
+            exec(compile(code, str(PAGES / name), "exec"), space)
 
 
 def test_python_is_linted(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ import pytest
 import sotto
 from conftest import ENVIRONMENT, SCRIPTED
 from sotto.frame import Frames
+from sotto.settings import Settings
 from talk import Ticks, chat, content, load_endless, prompt, threads, until_threads
 
 CALLS: dict[str, Callable[[sotto.Engine], Any]] = {
@@ -75,7 +76,9 @@ def test_signatures() -> None:
         signature = inspect.signature(getattr(sotto.Engine, name))
         positional = [p.name for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY]
         assert positional == ["self", *parameters], name
-    names = {name for kind in (sotto.Engine, Frames) for name in vars(kind) if not name.startswith("_")}
+    names = {
+        name for kind in (sotto.Engine, Frames, Settings) for name in vars(kind) if not name.startswith("_")
+    }
     assert set(CALLS) == names - {"close"}
 
 
@@ -384,11 +387,8 @@ def test_close_from_another_thread_ends_what_waits(open_engine: Callable[..., so
     for thread in threads:
         thread.join(1)
         assert not thread.is_alive()
-    assert len(raised) == 5 and {type(error) for error in raised} <= {
-        sotto.InferenceError,
-        sotto.ModelLoadError,
-        sotto.SottoError,
-    }
+    kinds = {sotto.InferenceError, sotto.ModelLoadError, sotto.SottoError}
+    assert len(raised) == 5 and {type(error) for error in raised} <= kinds
     for thread in closers:
         thread.join()
 

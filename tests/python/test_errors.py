@@ -25,8 +25,8 @@ def test_every_failure_is_a_sotto_error(kind: type[sotto.SottoError]) -> None:
 
 
 @pytest.mark.row("A-238")
-def test_store_error_waits_until_there_is_a_store() -> None:
-    assert not hasattr(sotto, "StoreError")
+def test_store_errors_are_sotto_errors() -> None:
+    assert issubclass(sotto.StoreError, sotto.SottoError) and not issubclass(sotto.StoreError, ValueError)
 
 
 @pytest.mark.row("A-239")

@@ -34,7 +34,7 @@ class Double:
         self.library.sotto_double_get.restype = ctypes.c_long
         self.library.sotto_double_misuses.restype = ctypes.c_char_p
         self.library.sotto_double_context.restype = ctypes.c_void_p
-        self.set("reset", 1)
+        self.set("reset", 2)
 
     def set(self, what: str, value: int) -> None:
         self.library.sotto_double_set(what.encode(), ctypes.c_long(value))
@@ -72,6 +72,7 @@ def test_cards_are_described_with_what_they_cannot_and_why(double: Double) -> No
     assert sotto.gpu.why_none() == ""
 
 
+@pytest.mark.row("A-208", "A-210", "A-211", "A-213", "A-214")
 @pytest.mark.parametrize("d3d12", [0, 1])
 @pytest.mark.parametrize("vulkan", [0, 1])
 def test_whether_a_card_can_be_shared_is_what_the_driver_says(
@@ -89,6 +90,49 @@ def test_whether_a_card_can_be_shared_is_what_the_driver_says(
     assert sotto.Engine.is_cig_d3d12_supported(1) is bool(d3d12)
     assert sotto.Engine.is_cig_vulkan_supported(1) is bool(vulkan)
     assert not sotto.Engine.is_cig_d3d12_supported() and not sotto.Engine.is_cig_vulkan_supported(9)
+
+
+@pytest.fixture
+def cuda_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed CUDA module, as far as the package can see."""
+    (tmp_path / "sotto_llama_cuda-native.so").touch()
+    monkeypatch.setattr(sotto.gpu, "library_folder", lambda: tmp_path)
+
+
+@pytest.mark.row("A-209", "A-212")
+@pytest.mark.usefixtures("cuda_module")
+@pytest.mark.parametrize("driver", [565, 570])
+@pytest.mark.parametrize("capability", [86, 89])
+@pytest.mark.parametrize("cuda", [12070, 12080, 12090])
+def test_cig_needs_a_driver_a_version_of_cuda_and_a_card(
+    double: Double, driver: int, cuda: int, capability: int
+) -> None:
+    for name, value in (("driver", driver), ("version", cuda), ("capability", capability)):
+        double.set(name, value)
+    new = driver >= 570 and capability >= 89
+    assert sotto.Engine.is_cig_d3d12_supported(1) is (new and cuda >= 12080)
+    assert sotto.Engine.is_cig_vulkan_supported(1) is (new and cuda >= 12090)
+    card = sotto.gpu.gpus()[1]
+    for reason, minimum, api in (
+        (card.cig_d3d12_reason, 12080, "Direct3D 12"),
+        (card.cig_vulkan_reason, 12090, "Vulkan"),
+    ):
+        assert ("the NVIDIA driver is 565.88" in reason) is (driver < 570)
+        assert (f"the driver supports CUDA 12.{cuda // 10 % 10};" in reason) is (cuda < minimum)
+        assert ("the GPU has compute capability 8.6;" in reason) is (capability < 89)
+        assert reason == "" or f"CiG with {api} requires driver 570 or newer" in reason
+    double.set("luids", 0)  # as on Linux
+    assert not sotto.Engine.is_cig_d3d12_supported(1)
+    assert "Direct3D 12 exists on Windows only" in sotto.gpu.gpus()[1].cig_d3d12_reason
+    assert sotto.Engine.is_cig_vulkan_supported(1) is (new and cuda >= 12090)
+
+
+@pytest.mark.row("A-209", "A-212")
+@pytest.mark.usefixtures("cuda_module")
+def test_a_driver_of_unknown_version_shares_no_card(double: Double) -> None:
+    double.set("driver", 0)
+    assert not sotto.Engine.is_cig_d3d12_supported(1) and not sotto.Engine.is_cig_vulkan_supported(1)
+    assert "the NVIDIA driver is of unknown version" in sotto.gpu.gpus()[1].cig_vulkan_reason
 
 
 def test_auto_is_the_best_card_that_a_module_can_use(open_engine: Callable[..., sotto.Engine]) -> None:
@@ -225,9 +269,10 @@ def test_the_doctor_asks_the_driver() -> None:
     path = os.pathsep.join([str(DOUBLE.parent), os.environ.get("LD_LIBRARY_PATH", "")])
     report = json.loads(doctor("--json", LD_LIBRARY_PATH=path).stdout)
     assert [card["name"] for card in report["gpus"]] == ["Double 0", "Double 1"]
-    assert report["gpus"][1]["cig_d3d12"] and report["gpus_reason"] == ""
+    assert report["gpus"][1]["cig_vulkan"] and report["gpus_reason"] == ""
+    assert "Direct3D 12 exists on Windows only" in report["gpus"][1]["cig_d3d12_reason"]
     said = doctor(LD_LIBRARY_PATH=path).stdout
     assert "Double 1: 8.0 GiB" in said or "Double 1: 8" in said
-    assert "CiG with Direct3D 12: yes" in said and "attribute 138 is 0" in said
+    assert "CiG with Vulkan: yes" in said and "attribute 138 is 0" in said
     half = os.pathsep.join([str(BUILD / "cuda_half"), os.environ.get("LD_LIBRARY_PATH", "")])
     assert "lacks cuCtxPushCurrent_v2; reinstall the driver" in doctor(LD_LIBRARY_PATH=half).stdout

@@ -51,6 +51,22 @@ def test_answers(house: sotto.Engine) -> None:
         check("text_completion", chunk)
 
 
+def test_reports_on_request(house: sotto.Engine) -> None:
+    wanted = {"return_tokens": True, "return_settings": True, "n_probs": 2, "max_tokens": 5}
+    chats = {**json.loads(chat()), "model": "sotto/house", **wanted}
+    settings = check("chat_completion", house.llm_chat_completion(chats))["generation_settings"]
+    assert settings["n_predict"] == 5 and settings["n_probs"] == 2
+    for chunk in house.llm_chat_completion_stream(chats):
+        check("chat_completion_chunk", chunk)
+    text = {"model": "sotto/house", "prompt": "Once", **wanted}
+    for sampled in (False, True):
+        body = {**text, "post_sampling_probs": sampled}
+        choice = check("text_completion", house.llm_text_completion(body))["choices"][0]
+        assert ("prob" in choice["completion_probabilities"][0]) is sampled
+        for chunk in house.llm_text_completion_stream(body):
+            check("text_completion", chunk)
+
+
 def test_tokens_and_states(house: sotto.Engine, tmp_path: Path) -> None:
     tokens = check("tokenize", house.tokenize({"model": "sotto/house", "content": "Hello"}))["tokens"]
     check("tokenize", house.tokenize({"model": "sotto/house", "content": "Grüße", "with_pieces": True}))

@@ -61,6 +61,7 @@ def test_what_was_done_is_counted(engine: sotto.Engine) -> None:
         and found.completion_tokens >= 13
         and found.prompt_tokens + found.cached_prompt_tokens >= 20
     )
+    assert found.slice_streams >= found.slices and found.draft_tokens == 0
     assert found.slices > 0 and found.slice_ns > 0 and found.step_p99_ms > 0 and found.ttft_mean_ms > 0
     assert found.bytes_in_use >= 5 << 20 and found.threads >= 1 and 0 <= found.share <= 1
 

@@ -52,7 +52,7 @@ def cosines(ours: Any, theirs: Any) -> np.ndarray[Any, Any]:
 
 def vectors(engine: sotto.Engine, texts: str | list[str], **fields: Any) -> np.ndarray[Any, Any]:
     """The vectors of texts."""
-    return np.array(engine.embed(texts, model="mind", **fields).vectors)
+    return np.array(engine.embeddings(texts, model="mind", **fields).vectors)
 
 
 @pytest.fixture(scope="session")
@@ -96,7 +96,7 @@ def test_a_folder_that_sentence_transformers_saves_is_read(
     engine.load_model("mind", path=tmp_path / "made", backend="ctranslate2")
     texts = [*sentences(5), "soup " * 1000]
     assert cosines(vectors(engine, texts), stock.encode(texts)).min() >= 0.999
-    assert engine.embed(texts[-1], model="mind").raw["usage"]["prompt_tokens"] == 256
+    assert engine.embeddings(texts[-1], model="mind").raw["usage"]["prompt_tokens"] == 256
 
 
 def test_the_default_prompt_and_another_pooling_folder_are_read(
@@ -151,18 +151,18 @@ def test_a_text_of_a_megabyte_is_cut_at_the_model_s_maximum(
 ) -> None:
     text = "".join(f"line {at} of the ledger, " for at in range(50_000))[: 1 << 20]
     began = time.perf_counter()
-    made = mind.embed(text, model="mind")
+    made = mind.embeddings(text, model="mind")
     print(f"\nspeech: a text of 1 MB is embedded in {1000 * (time.perf_counter() - began):.0f} ms")
     assert made.raw["usage"] == {"prompt_tokens": 256, "total_tokens": 256}
     assert cosines(made.vectors, stock.encode([text])).min() >= 0.999
 
 
 def test_the_response_is_openai_s(mind: sotto.Engine) -> None:
-    made = mind.embed(["a bed", "two beds for the night"], model="mind")
+    made = mind.embeddings(["a bed", "two beds for the night"], model="mind")
     assert made.raw["object"] == "list" and made.raw["model"] == "mind"
     assert [(one["object"], one["index"]) for one in made.raw["data"]] == [("embedding", 0), ("embedding", 1)]
     assert made.raw["usage"] == {"prompt_tokens": 4 + 7, "total_tokens": 4 + 7}
-    coded = mind.embed("a bed", model="mind", encoding_format="base64")
+    coded = mind.embeddings("a bed", model="mind", encoding_format="base64")
     assert isinstance(coded.raw["data"][0]["embedding"], str)
     assert np.allclose(coded.vectors[0], vectors(mind, "a bed")[0], atol=1e-6)
 
@@ -172,7 +172,7 @@ def test_dimensions_keep_the_first_values_normalised(mind: sotto.Engine) -> None
     assert np.allclose(cut, whole[:64] / np.linalg.norm(whole[:64]), atol=1e-6)
     assert np.allclose(vectors(mind, "a bed", dimensions=384)[0], whole, atol=1e-6)
     with pytest.raises(sotto.ArgumentError, match="invalid dimensions '385': expected at most 384"):
-        mind.embed("a bed", model="mind", dimensions=385)
+        mind.embeddings("a bed", model="mind", dimensions=385)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_other_encoders_compute_what_transformers_does(
     assert cli.main(made) == 0
     engine.load_model("mind", path=tmp_path / "made", backend="ctranslate2", options=OPTIONS)
     texts = [" ".join(f"w{(7 * at + count) % 60}" for at in range(count)) for count in (1, 20, 100)]
-    ours = engine.embed(texts, model="mind")
+    ours = engine.embeddings(texts, model="mind")
     with torch.no_grad():
         ids = [tokenizer(text, truncation=True, max_length=most)["input_ids"] for text in texts]
         theirs = [model(torch.tensor([one])).last_hidden_state[0].mean(0).numpy() for one in ids]
@@ -272,7 +272,7 @@ def test_damaged_folders_are_refused(engine: sotto.Engine, minilm: Path, tmp_pat
 def test_a_model_performs_what_its_kind_performs(mind: sotto.Engine, engine: sotto.Engine) -> None:
     engine.load_model("ears", path=MODEL, backend="ctranslate2", options={"compute_type": "int8"})
     with pytest.raises(sotto.SottoError, match="transcribe"):
-        engine.embed("a bed", model="ears")
+        engine.embeddings("a bed", model="ears")
     with pytest.raises(sotto.SottoError, match="embed"):
         mind.transcribe(np.zeros(100, np.float32), model="mind")
 
@@ -306,7 +306,7 @@ def test_cancelled_requests_end_at_once_and_free_the_processor(mind: sotto.Engin
             kinds += [event.kind for event in mind.events() if event.request == request]
         longest = max(longest, time.perf_counter() - began)
     began = time.perf_counter()
-    mind.embed("a bed", model="mind")
+    mind.embeddings("a bed", model="mind")
     next_one = time.perf_counter() - began
     print(
         f"\nspeech: cancelled embeddings end in {1000 * longest:.0f} ms, then {1000 * next_one:.0f} ms a text"

@@ -18,6 +18,7 @@ from tokenizers import Tokenizer
 import sotto
 from sotto.backends import check
 from sotto.backends._cases import CASES, Target
+from sotto.backends.base import Request
 from sotto.backends.ctranslate2 import CTranslate2, generator
 from sotto.backends.ctranslate2.batch import Batch
 
@@ -222,6 +223,22 @@ def test_a_long_talk_loses_its_oldest_turns(engine: sotto.Engine, house: Path) -
         engine.chat(messages, model="npc", max_tokens=16, context_overflow="error")
     with pytest.raises(sotto.SottoError, match="expected fewer than 256"):
         engine.chat("ale " * 2000, model="npc", max_tokens=16)
+
+
+@pytest.mark.parametrize(("ahead", "waiting"), [(False, 0), (True, 2)])
+def test_the_library_computes_ahead_only_where_it_may(house: Path, ahead: bool, waiting: int) -> None:
+    stock = ctranslate2.Generator(str(house), intra_threads=1)
+    request = Request("completion", "{}")
+    request._ahead = ahead
+    batch = Batch(stock, [["<s>"]], {"max_length": 24, "min_length": 24})
+    tokens = batch.tokens(0, request)
+    first = [next(tokens), next(tokens)]
+    if ahead:
+        wait_until(lambda: len(batch._tokens[0]) == waiting)
+    time.sleep(0.1)  # many times what a token takes
+    assert len(batch._tokens[0]) == waiting
+    assert len(first + list(tokens)) == 24 and batch.done
+    stock.unload_model()
 
 
 def test_cancelled_answers_end_soon_and_leave_nothing(npc: sotto.Engine, kept: list[Batch]) -> None:

@@ -315,11 +315,11 @@ def test_a_text_is_translated_once_and_a_line_without_words_never(
 
 
 def test_names_come_from_a_file(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "names.txt").write_text("Brenna\n\nking\n")
-    (tmp_path / "a.csv").write_text("text\nThe king finds Brenna near the old bridge.\n")
+    (tmp_path / "names.txt").write_text("Brenna\n\nTam\n")
+    (tmp_path / "a.csv").write_text("text\nTam finds Brenna near the old bridge.\n")
     assert run(tmp_path / "a.csv", "--keep", str(tmp_path / "names.txt")) == 0
     text = rows_of(tmp_path / "a.eo.csv")[1][0]
-    assert text.count("Brenna") == 1 and text.count("king") == 1 and "finds" not in text
+    assert text.count("Brenna") == 1 and text.count("Tam") == 1 and "finds" not in text
 
 
 def test_files_that_exist_are_kept_unless_forced(

@@ -12,6 +12,8 @@ import pygame
 import pytest
 from window import SAMPLE, play, spoken, start
 
+import sotto
+
 MB = 1 << 20
 COMPUTE = ("--mode", "prioritize_compute")  # other processes do not starve the characters
 
@@ -92,6 +94,59 @@ def test_keys_change_mode_pace_and_budget_while_characters_speak(display: str, t
     assert after and abs(max(line["tps"] for line in after) - 12) <= 0.8, (
         after
     )  # a busy machine may be slower
+
+
+def test_characters_remember_and_games_are_saved(display: str, tmp_path: Path) -> None:
+    saves = tmp_path / "spiel stände"
+    words = (*COMPUTE, "--no-visitor", "--target-tps", "0", "--saves", str(saves))
+    first = """
+        0.0 load
+        0.1 key f10
+        0.2 type Brenna, I hid my silver ring under the old willow.
+        0.3 key return
+        0.4 wait
+        0.0 key f9
+        0.1 wait
+        0.0 type Brenna, how much is stew?
+        0.1 key return
+        0.2 wait
+        0.0 close
+    """
+    report = play(display, *words, script=first, folder=tmp_path)
+    assert "tavern.sotto" in report["notices"][0] and report["notices"][1:] == ["saved"], report["notices"]
+    with sotto.Store.open("memories", folder=saves, read_only=True) as store:
+        said = [entry.value for entry in store.list(namespace="Brenna")]
+    assert len(said) == 2 and said[0].startswith(
+        "Ilse said: I hid my silver ring under the old willow. You said:"
+    )
+
+    second = """
+        0.0 load
+        0.1 key f10
+        0.2 wait
+        0.0 type Brenna, where is my silver ring?
+        0.1 key return
+        0.2 wait
+        0.0 key f9
+        0.1 wait
+        0.0 close
+    """
+    report = play(display, *words, script=second, folder=tmp_path)
+    assert report["notices"] == ["loaded", "saved"]
+    with sotto.Engine() as engine:
+        engine.restore_game(saves / "tavern.sotto")
+        messages = sotto.Session(engine, "guest 0").messages
+    asked = [one["content"] for one in messages if one["role"] == "user"]
+    assert asked == ["I hid my silver ring under the old willow.", "where is my silver ring?"]
+    assert f"- {said[0]}\n" in messages[0]["content"]
+    assert messages[0]["content"].endswith("\nAnswer as: JSON (say, emotion)")
+
+
+def test_nothing_is_saved_without_a_folder(display: str, tmp_path: Path) -> None:
+    report = play(
+        display, "--no-visitor", script="0.0 load\n0.1 key f9\n0.2 key f10\n0.3 close", folder=tmp_path
+    )
+    assert report["notices"] == [] and report["failure"] == ""
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.05])

@@ -22,7 +22,7 @@ class CudaDouble {
 public:
     CudaDouble() : library_(dlopen(SOTTO_MODULES "/cuda_whole/libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
         REQUIRE_MESSAGE(library_ != nullptr, dlerror());
-        reinterpret_cast<void (*)(const char*, long)>(find("sotto_double_set"))("reset", 1);
+        reinterpret_cast<void (*)(const char*, long)>(find("sotto_double_set"))("reset", 2);
     }
     long get(const char* what) const {
         return reinterpret_cast<long (*)(const char*)>(find("sotto_double_get"))(what);

@@ -42,36 +42,12 @@ UTestListener* store(DoublePlay& play, const Save& save) {
     return heard;
 }
 
-void answer(const Character& one, const FString& question) {
-    const int before = one.listener->Done.Num();
-    one.component->Say(question);
-    REQUIRE(double_run_until([&] { return one.listener->Done.Num() + one.listener->Failed.Num() > before; }));
-    REQUIRE(one.listener->Failed.IsEmpty());
-}
-
-std::string read(DoublePlay& play, const FString& conversation) {
-    FSottoHandlers handlers;
-    bool ended = false;
-    std::string messages;
-    handlers.Ended.BindLambda([&](const FSottoAnswer& answer) {
-        messages = utf8(answer.Text);
-        ended = true;
-    });
-    subsystem(play).GetHost().ReadConversation(conversation, handlers);
-    CHECK(double_run_until([&] { return ended; }));
-    return messages;
-}
-
 int count(const std::string& text, const std::string& part) {
     int found = 0;
     for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
         ++found;
     }
     return found;
-}
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
 }
 
 } // namespace

@@ -95,6 +95,15 @@ TEST_CASE("a cook fails if the library or the model would be missing in the game
     settings->Model = text(model.string()); // an absolute path is not staged
     CHECK(cook().Num() == 1);
     settings->Model = TEXT("sotto/house");
+    settings->EmbeddingModel = TEXT("Models/none.gguf");
+    settings->Guardrails = TEXT("none.json");
+    problems = cook();
+    REQUIRE(problems.Num() == 2);
+    CHECK(problems[0].StartsWith(TEXT("invalid Embedding Model 'Models/none.gguf': expected a file")));
+    CHECK(problems[1].StartsWith(TEXT("Guardrails: invalid configuration 'none.json'")));
+    settings->EmbeddingModel = FString();
+    settings->Guardrails = TEXT("{}");
+    CHECK(cook().IsEmpty());
     const std::filesystem::path plugins = double_folders().plugins;
     double_folders().plugins = "/no/such/folder";
     problems = cook();

@@ -272,7 +272,7 @@ TEST_CASE("emoji and right-to-left text arrive whole") {
 
 TEST_CASE("quitting while a model loads") {
     reset();
-    const Scripted slow(R"({"load_ms": 4000, "open_ms": 4000})");
+    const Scripted slow(R"({"load_ms": 1000, "open_ms": 1000})");
     for (int i = 0; i < 3; ++i) {
         DoublePlay play;
         Character marta(play.world(), TEXT("Marta"));
@@ -285,4 +285,7 @@ TEST_CASE("quitting while a model loads") {
         MESSAGE("stop while a model loads: " << took << " ms");
         CHECK(took < 250); // the library waits at most about 100 ms
     }
+    // The loads continue without their engines, and free their memory at their end. LeakSanitizer does not
+    // see it before, if this case is the last one.
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
 }

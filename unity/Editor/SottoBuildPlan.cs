@@ -57,7 +57,11 @@ namespace Sotto.Editor
             CheckLibraries(target, library, modules);
             var files = new List<string>(imported);
             foreach (var one in all)
+            {
                 CheckModels(one, Path.GetDirectoryName(assets), files);
+                CheckMemory(one);
+                CheckGuardrails(one);
+            }
         }
 
         void RefusePlatform(BuildTarget target, bool accepted)
@@ -129,6 +133,25 @@ namespace Sotto.Editor
             else if (settings.Find(used) == null)
                 Problems.Add($"the default model '{used}' of settings '{settings.name}' is not in their list of models: "
                     + "add it, or choose one of the list");
+        }
+
+        void CheckMemory(SottoSettings settings)
+        {
+            if (!string.IsNullOrEmpty(settings.embeddingModel) && settings.Find(settings.embeddingModel) == null)
+                Problems.Add($"the embedding model '{settings.embeddingModel}' of settings '{settings.name}' is not in "
+                    + "their list of models: add it, or leave Embedding Model empty");
+        }
+
+        void CheckGuardrails(SottoSettings settings)
+        {
+            try
+            {
+                settings.CreateGuard()?.Dispose();
+            }
+            catch (SottoException refused) when (refused.Status == Interop.Native.SOTTO_ERROR_ARGUMENT)
+            {
+                Problems.Add(refused.Message); // without an argument at fault, the editor has no library
+            }
         }
 
         void PlaceHouse(string project)

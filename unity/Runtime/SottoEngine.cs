@@ -39,10 +39,15 @@ namespace Sotto
         /// folder.
         /// </param>
         /// <param name="kvSpillMemory">Bytes of spilled KV caches kept in memory. 0: 64 MiB.</param>
+        /// <param name="guard">
+        /// Checks requests, which fail with <c>Native.SOTTO_ERROR_BLOCKED</c>, and answers, which end before what is
+        /// blocked with <see cref="SottoFinish.ContentFilter"/>. It may be disposed at once. Null: no checks.
+        /// </param>
         public SottoEngine(
             SottoMode mode = SottoMode.Balance, float targetTps = 0, ulong vramBudget = 0,
             string moduleDir = "", string device = "", SottoEngineFlags flags = SottoEngineFlags.None,
-            uint maxRequests = 0, string record = "", string kvSpillDir = "", ulong kvSpillMemory = 0)
+            uint maxRequests = 0, string record = "", string kvSpillDir = "", ulong kvSpillMemory = 0,
+            SottoGuard guard = null)
         {
             byte[] dir = Bytes(moduleDir), dev = Bytes(device), rec = Bytes(record), park = Bytes(kvSpillDir);
             fixed (byte* d = dir, v = dev, r = rec, p = park)
@@ -60,8 +65,10 @@ namespace Sotto
                     record_path = Str(r, rec),
                     kv_spill_dir = Str(p, park),
                     kv_spill_memory = kvSpillMemory,
+                    guard = guard != null ? guard.At : null,
                 };
                 _engine = Create(&desc);
+                GC.KeepAlive(guard);
             }
             _dispatcher = new SottoDispatcher(this);
         }
@@ -290,7 +297,7 @@ namespace Sotto
         /// </summary>
         public void Dispose()
         {
-            LiveEngines.Destroy((IntPtr)_engine); // NULL or a destroyed engine has no effect
+            LiveHandles.Destroy((IntPtr)_engine); // NULL or a destroyed engine has no effect
             _engine = null;
             GC.SuppressFinalize(this);
             if (_dispatcher != null && _dispatcher.IsOnThread)
@@ -298,7 +305,7 @@ namespace Sotto
         }
 
         // Destroying joins worker threads, for which a finalizer must not wait: logs a warning and leaves the
-        // engine to LiveEngines.
+        // engine to LiveHandles.
         ~SottoEngine()
         {
             if (_engine == null)
@@ -344,12 +351,14 @@ namespace Sotto
         sotto_engine* Create(sotto_engine_desc* desc)
         {
             Library.Require();
-            LiveEngines.DestroyUnreachable();
+            LiveHandles.DestroyUnreachable();
             sotto_engine* engine;
             Check(Native.sotto_engine_create(desc, &engine));
-            LiveEngines.Add(this, (IntPtr)engine);
+            LiveHandles.Add(this, (IntPtr)engine, Destroy);
             return engine;
         }
+
+        static void Destroy(IntPtr engine) => Native.sotto_engine_destroy((sotto_engine*)engine);
 
         static bool Found(int status) => Check(status) != Native.SOTTO_EMPTY;
 

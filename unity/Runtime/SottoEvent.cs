@@ -61,6 +61,22 @@ namespace Sotto
         Embed = Native.SOTTO_OP_EMBED,
         Transcribe = Native.SOTTO_OP_TRANSCRIBE,
         Translate = Native.SOTTO_OP_TRANSLATE,
+
+        /// <summary>Ranks documents. Needs a model with a classification head.</summary>
+        Rerank = Native.SOTTO_OP_RERANK,
+
+        /// <summary>A response of OpenAI's Responses API.</summary>
+        Respond = Native.SOTTO_OP_RESPOND,
+
+        /// <summary>All conversations of the engine, to and from one file: field <c>path</c>.</summary>
+        SaveGame = Native.SOTTO_OP_SAVE_GAME,
+        RestoreGame = Native.SOTTO_OP_RESTORE_GAME,
+
+        /// <summary>Checks a text with guardrails: see <see cref="SottoRequest.Check"/>.</summary>
+        Check = Native.SOTTO_OP_CHECK,
+
+        /// <summary>Slots of a model by number: fields <c>action</c>, <c>id_slot</c>, <c>path</c>.</summary>
+        Slots = Native.SOTTO_OP_SLOTS,
     }
 
     /// <summary>Request flags, combined with bitwise or.</summary>
@@ -105,6 +121,9 @@ namespace Sotto
         /// <summary><c>max_tokens</c> is reached, or the context is full.</summary>
         Length = Native.SOTTO_FINISH_LENGTH,
         ToolCalls = Native.SOTTO_FINISH_TOOL_CALLS,
+
+        /// <summary>A guardrail blocked the rest.</summary>
+        ContentFilter = Native.SOTTO_FINISH_CONTENT_FILTER,
     }
 
     /// <summary>One event of one request. Owns its text.</summary>

@@ -40,5 +40,24 @@ namespace Sotto
             complete = closed != 0;
             return Copy(value);
         }
+
+        /// <summary>Returns the number of items of an array field; 0 without the field.</summary>
+        internal static int Count(string json, string name)
+        {
+            var count = 0;
+            var bytes = Bytes(json);
+            fixed (byte* b = bytes)
+            {
+                var reader = new JsonReader(b, bytes.Length);
+                reader.BeginObject();
+                for (var field = reader.NextField(); field != null; field = reader.NextField())
+                    if (field != name)
+                        reader.Skip();
+                    else
+                        for (reader.BeginArray(); reader.NextItem(); reader.Skip())
+                            ++count;
+            }
+            return count;
+        }
     }
 }

@@ -65,6 +65,30 @@ namespace Sotto
         public static SottoRequest Tokenize(string model, string content) =>
             new SottoRequest(model, SottoOp.Tokenize).Set("content", content);
 
+        /// <summary>The vectors of texts; <see cref="SottoEmbeddings.Parse"/> reads the response.</summary>
+        public static SottoRequest Embed(string model, params string[] texts)
+        {
+            var input = NewValue().BeginArray();
+            foreach (var text in texts)
+                input.Value(text ?? "");
+            return new SottoRequest(model, SottoOp.Embed).Field("input", input.EndArray());
+        }
+
+        /// <summary>
+        /// The verdict of guardrails on a text, those that need models included; <see cref="SottoVerdict.Parse"/> reads
+        /// the response.
+        /// </summary>
+        /// <param name="stage">Where the text comes from.</param>
+        /// <param name="text">The text.</param>
+        /// <param name="guardrails">A configuration for this check alone; see guard.h. Null: the engine's.</param>
+        public static SottoRequest Check(SottoGuardStage stage, string text, string guardrails = null)
+        {
+            var check = new SottoRequest("", SottoOp.Check).Set("input", text ?? "");
+            check.Set("stage", stage == SottoGuardStage.ImagePrompt ? "image_prompt"
+                : stage == SottoGuardStage.Output ? "output" : "input");
+            return guardrails == null ? check : check.SetJson("guardrails", guardrails);
+        }
+
         /// <summary>The operation.</summary>
         public SottoOp Op { get; set; }
 

@@ -114,6 +114,18 @@ namespace Sotto
         /// <summary>Evicted models; they reload when a request needs them.</summary>
         public readonly int ModelsEvicted;
 
+        /// <summary>Streams in all slices; divided by <see cref="Slices"/>, the mean batch.</summary>
+        public readonly ulong SliceStreams;
+
+        /// <summary>Draft tokens that speculation proposed.</summary>
+        public readonly ulong DraftTokens;
+
+        /// <summary>Draft tokens that the model accepted.</summary>
+        public readonly ulong DraftAccepted;
+
+        /// <summary>Steps that checked draft tokens, one for each stream in a slice.</summary>
+        public readonly ulong DraftSteps;
+
         internal SottoStats(in sotto_stats stats)
         {
             Mode = (SottoMode)stats.mode;
@@ -152,6 +164,10 @@ namespace Sotto
             BytesCompute = stats.bytes_compute;
             BytesParked = stats.bytes_parked;
             ModelsEvicted = (int)stats.models_evicted;
+            SliceStreams = stats.slice_streams;
+            DraftTokens = stats.draft_tokens;
+            DraftAccepted = stats.draft_accepted;
+            DraftSteps = stats.draft_steps;
         }
     }
 }

@@ -52,5 +52,16 @@ namespace Sotto
             while (!last.IsDone);
             return last.Status >= 0 ? last : throw new SottoException(last.Status, last.Error);
         }
+
+        /// <summary>Counts the tokens of a text, and waits for it. Any thread, but never in a frame.</summary>
+        /// <param name="model">Id of a loaded model.</param>
+        /// <param name="text">The text.</param>
+        /// <returns>The number of tokens, without those that a model adds to a prompt.</returns>
+        public int CountTokens(string model, string text)
+        {
+            var request = SottoRequest.Tokenize(model, text).Set("add_special", false);
+            request.Flags = SottoFlags.Private;
+            return SottoJson.Count(WaitDone(Submit(request)).Json, "tokens");
+        }
     }
 }

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 PACKAGE = "com.sotto.runtime"
 FIXED = {  # GUIDs that were given before this table existed
     "LICENSE.md": "5b7c2e914fd84a06b1c9d3e8a7f60521",
-    "Runtime/LiveEngines.cs": "523a246c1dfa57f081ac851920ff48b0",
+    "Runtime/LiveHandles.cs": "523a246c1dfa57f081ac851920ff48b0",
     "Runtime/SottoGpu.cs": "2bd0c4b99e4af5169e47814de00010b7",
     "Runtime/SottoJson.cs": "7b0c5d1e92f84a36a1d0c4e85f2b6d93",
     "Runtime/SottoSession.cs": "44233e0189e65e28a8f63e7b00dc8581",

@@ -85,7 +85,7 @@ on_open(void* self, const sotto_model_source* source, void** model, sotto_model_
         check_size(*source);
         check_size(*info);
         auto& backend = backend_of(self);
-        auto opened = std::make_unique<Model>(backend, open_model(backend, *source, Purpose::Run));
+        auto opened = make_model(backend, open_model(backend, *source, Purpose::Run));
         write(info, opened->info());
         *model = opened.release();
         return SOTTO_OK;
@@ -164,15 +164,15 @@ sotto_status SOTTO_CALL on_prepare(
 }
 
 void SOTTO_CALL on_prepared_close(void*, void*, void* prepared) {
-    delete static_cast<Prepared*>(prepared);
+    delete static_cast<PreparedRequest*>(prepared);
 }
 
 // Takes over the request that on_prepare() prepared. Returns null if no request was prepared, or if the
 // engine was built with an earlier header, whose struct ends before `prepared`.
-std::unique_ptr<Prepared> prepared_of(const sotto_stream_desc& desc) {
+std::unique_ptr<PreparedRequest> prepared_of(const sotto_stream_desc& desc) {
     constexpr auto kEnd = offsetof(sotto_stream_desc, prepared) + sizeof desc.prepared;
-    return std::unique_ptr<Prepared>(
-        desc.struct_size < kEnd ? nullptr : static_cast<Prepared*>(desc.prepared)
+    return std::unique_ptr<PreparedRequest>(
+        desc.struct_size < kEnd ? nullptr : static_cast<PreparedRequest*>(desc.prepared)
     );
 }
 
@@ -190,13 +190,13 @@ sotto_status SOTTO_CALL on_stream_open(
 }
 
 void SOTTO_CALL on_stream_close(void*, void* model, void* stream) {
-    static_cast<Model*>(model)->close_stream(static_cast<Stream*>(stream));
+    static_cast<Model*>(model)->close_stream(stream);
 }
 
 sotto_status SOTTO_CALL
 on_parse(void*, void* model, void* stream, sotto_str text, int32_t last, sotto_str* deltas, sotto_str* why) {
-    return on_model(model, Call::Abort::Throws, why, [&](Model&) {
-        *deltas = static_cast<Stream*>(stream)->parse(view(text), last != 0);
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
+        *deltas = on.parse(stream, view(text), last != 0);
         return SOTTO_OK;
     });
 }
@@ -205,25 +205,58 @@ sotto_status SOTTO_CALL on_save(
     void*, void* model, void* stream, sotto_write_fn write, void* context, uint32_t* tokens, sotto_str* why
 ) {
     return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
-        *tokens = on.kv().save(static_cast<Stream*>(stream)->kv, write, context);
+        *tokens = on.save(stream, write, context);
         return SOTTO_OK;
     });
 }
 
 sotto_status SOTTO_CALL on_restore(void*, void* model, sotto_str state, uint32_t* tokens, sotto_str* why) {
     return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
-        *tokens = on.kv().restore(view(state));
+        *tokens = on.restore(view(state));
+        return SOTTO_OK;
+    });
+}
+
+sotto_status SOTTO_CALL
+on_slot_read(void*, void* model, uint32_t slot, sotto_slot_info* info, sotto_str* why) {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
+        check_size(*info);
+        write(info, on.slot_info(slot));
+        return SOTTO_OK;
+    });
+}
+
+sotto_status SOTTO_CALL on_slot_save(
+    void*, void* model, uint32_t slot, sotto_write_fn write, void* context, uint32_t* tokens, sotto_str* why
+) {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
+        *tokens = on.save_slot(slot, write, context);
+        return SOTTO_OK;
+    });
+}
+
+sotto_status SOTTO_CALL
+on_slot_restore(void*, void* model, uint32_t slot, sotto_str state, uint32_t* tokens, sotto_str* why) {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
+        *tokens = on.restore_slot(slot, view(state));
+        return SOTTO_OK;
+    });
+}
+
+sotto_status SOTTO_CALL on_slot_erase(void*, void* model, uint32_t slot, uint32_t* tokens, sotto_str* why) {
+    return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
+        *tokens = on.erase_slot(slot);
         return SOTTO_OK;
     });
 }
 
 void SOTTO_CALL on_park(void*, void* model, void* stream) {
-    static_cast<Model*>(model)->kv().park(static_cast<Stream*>(stream)->kv);
+    static_cast<Model*>(model)->park(stream);
 }
 
 sotto_status SOTTO_CALL on_unpark(void*, void* model, void* stream, uint32_t* remaining, sotto_str* why) {
     return on_model(model, Call::Abort::Throws, why, [&](Model& on) {
-        *remaining = on.kv().unpark(static_cast<Stream*>(stream)->kv);
+        *remaining = on.unpark(stream);
         return SOTTO_OK;
     });
 }
@@ -287,7 +320,7 @@ void SOTTO_CALL on_adapter_close(void*, void* model, void* adapter) {
 
 sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sotto_str* why) {
     const auto status = on_model(model, Call::Abort::Throws, why, [&](Model& on) {
-        on.steps().run(*step);
+        on.step(*step);
         return SOTTO_OK;
     });
     if (status == SOTTO_ERROR_CANCELLED && process_ends()) { // cancelled by the exit, not by the engine
@@ -315,6 +348,7 @@ std::string describe(const std::vector<Device>& devices) {
     }
     Json description = {
         {"version", std::string("llama.cpp ") + llama_version() + ", of " SOTTO_LLAMA_ORIGIN},
+        {"build", std::string("b") + llama_version()},
         {"tier", kIsaTier.name},
         {"features", features},
     };
@@ -371,6 +405,10 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     backend.adapter_measure = on_adapter_measure;
     backend.adapter_open = on_adapter_open;
     backend.adapter_close = on_adapter_close;
+    backend.slot_read = on_slot_read;
+    backend.slot_save = on_slot_save;
+    backend.slot_restore = on_slot_restore;
+    backend.slot_erase = on_slot_erase;
     write(theirs, backend);
     static_cast<void>(made.release()); // on_release() frees it
     return SOTTO_OK;

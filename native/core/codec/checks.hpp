@@ -21,6 +21,8 @@ std::string read_model(const Fields& body, bool needed);
 // Returns the session that `body` names, and the messages that `body` adds to the session. `text` is the text
 // of `body`.
 InSession read_in_session(const Fields& body, std::string_view text, const std::atomic<bool>* cancelled);
+// Checks a message that a file stores. `text`: JSON.
+void check_stored_message(std::string_view text);
 void check_message_list(const Fields& body, bool may_be_empty);
 // `in_session`: the messages continue those of a session.
 void check_messages(const Fields& body, bool in_session);
@@ -30,6 +32,11 @@ void check_sampling(const Fields& body);
 // Returns the name of the field that constrains the answer's format; empty: no such field.
 std::string check_form(const Fields& body);
 void check_template_kwargs(const Fields& body);
+void require_text(const Fields& body, const char* key, bool may_be_empty);
+// Checks that `guardrails` of SOTTO_OP_CHECK is an object and its text is not too large.
+void check_guardrails(const Fields& body);
+// Checks the body of an operation with data; see has_data().
+void check_data(sotto_op op, const Fields& body);
 
 // Throws Error(SOTTO_ERROR_ARGUMENT) for an unknown field within an edit distance of one or two of a known
 // field, and suggests the known field. Returns the other fields that the operation ignores, at most 16.

@@ -36,6 +36,24 @@ enum class OnBudget : std::uint8_t {
     shrink // wait, and allow the model to be loaded smaller than before
 };
 
+// What a request of SOTTO_OP_RESPOND has beside a chat.
+struct RespondTerms {
+    std::string id;           // of the response; set when the request starts
+    std::string previous;     // id of the stored response to continue; empty: a new conversation
+    std::string instructions; // system message of this response alone; empty: none
+    bool store = true;        // later requests may continue the response
+    std::string echo;         // fields of the request that the response repeats, as a JSON object
+};
+
+// A file that a save game holds, or from which or to which it is copied.
+struct NamedFile {
+    std::string name; // unique in the save game
+    std::string path;
+};
+
+// What SOTTO_OP_SLOTS does.
+enum class SlotAction : std::uint8_t { list, save, restore, erase };
+
 // The fields of a request that the engine itself needs. Sampling fields are for the backend.
 struct ParsedRequest {
     std::string model; // empty: the session's model
@@ -46,17 +64,29 @@ struct ParsedRequest {
     std::uint32_t answers = 1;             // number of choices (`n`)
     bool include_usage = false;            // append a chunk with the usage
     bool logprobs = false;                 // return log probabilities
-    std::string path;                      // path of a saved state
+    bool return_tokens = false;            // return the ids of tokens
+    std::string path;                      // path of a saved state or a save game
+    std::vector<NamedFile> files;          // of a save game
+    SlotAction action = SlotAction::list;  // of SOTTO_OP_SLOTS
+    std::int32_t slot = -1;                // number of the slot; -1: any
     OnBudget on_budget = OnBudget::wait;
     AdaptersAsked adapters;
-    std::string form;                 // name of the field that constrains the answer's format; empty: none
-    std::vector<std::string> unknown; // fields that the operation ignores
+    std::string form;                    // name of the field that constrains the answer's format; empty: none
+    std::vector<std::string> unknown;    // fields that the operation ignores
+    std::optional<RespondTerms> respond; // set for SOTTO_OP_RESPOND, whose other members are those of a chat
 };
 
 // Parses and validates a request's body. Throws Error(SOTTO_ERROR_ARGUMENT) or Error(SOTTO_ERROR_UNSUPPORTED)
 // that names the field by its path, or Error(SOTTO_ERROR_CANCELLED) soon after `cancelled` is set;
 // `cancelled` may be null.
 ParsedRequest read_request(sotto_op op, std::string_view body, const std::atomic<bool>* cancelled = nullptr);
+
+// The same for SOTTO_OP_RESPOND. `session` of the result has the input as messages, and the rest of the body
+// as that of a chat, which backends perform.
+ParsedRequest read_respond(std::string_view body, const std::atomic<bool>* cancelled = nullptr);
+
+// Returns the operation that a backend performs for a request: a chat for SOTTO_OP_RESPOND.
+sotto_op backend_operation(sotto_op op) noexcept;
 
 // Returns true if an operation is answered without a backend step.
 bool is_at_once(sotto_op op) noexcept;
@@ -72,6 +102,9 @@ bool has_data(sotto_op op) noexcept;
 
 // Returns true if an operation manages sessions and needs no model.
 bool is_about_sessions(sotto_op op) noexcept;
+
+// Returns true if an operation saves or restores a whole game.
+bool is_about_games(sotto_op op) noexcept;
 
 // A parsed session request.
 struct SessionRequest {
@@ -103,6 +136,10 @@ struct Counts {
     double prompt_ms = 0;      // from opening the stream to its first token
     double generated_ms = 0;   // from the first token to the last
     double first_token_ms = 0; // time to first token, counted from the submitting call
+    std::uint32_t drafted = 0; // draft tokens that were verified
+    std::uint32_t accepted = 0;
+    std::int32_t slot = -1; // number of the slot; -1: unknown
+    bool truncated = false; // the prompt or the answer did not fit the context
 };
 
 // An increment of an answer.
@@ -123,6 +160,22 @@ struct Call {
     std::string arguments;
 };
 
+// What a backend reports about one generated token.
+struct TokenReport {
+    std::int32_t id = -1; // -1: not reported
+    std::string logprobs; // JSON; may be empty
+
+    bool operator==(const TokenReport&) const = default;
+};
+
+// What ended an answer.
+enum class StopType : std::uint8_t {
+    none,  // a guardrail, or nothing yet
+    eos,   // the model's end token
+    limit, // the maximum number of tokens, or the end of the context
+    word   // a stop sequence
+};
+
 // A part of a result that is not text.
 struct DataPart {
     std::string bytes;
@@ -133,11 +186,11 @@ struct DataPart {
 struct AnswerIncrement {
     std::vector<Delta> deltas;
     std::vector<DataPart> parts;
-    std::vector<Call> calls;           // completed calls
-    std::vector<std::string> logprobs; // JSON, one for each new token
-    std::string result;                // response of a data operation, set in its last increment
-    std::uint32_t tokens = 0;          // tokens of the answer so far
-    bool last = false;                 // the answer is complete
+    std::vector<Call> calls;          // completed calls
+    std::vector<TokenReport> reports; // one for each new token, if the request wants reports
+    std::string result;               // response of a data operation, set in its last increment
+    std::uint32_t tokens = 0;         // tokens of the answer so far
+    bool last = false;                // the answer is complete
 };
 
 // A complete answer.
@@ -145,8 +198,18 @@ struct CompleteAnswer {
     std::string text;
     std::string reasoning;
     std::vector<Call> calls;
-    std::vector<std::string> logprobs;
+    std::vector<TokenReport> reports;
     sotto_finish finish = SOTTO_FINISH_NONE; // NONE: not finished
+    StopType stop = StopType::none;
+    std::string stopping_word; // the stop sequence that ended the answer; or empty
+};
+
+// What a response has beside the answer.
+struct ResponseParts {
+    std::vector<std::string> ignored; // fields of the request that its operation ignores
+    std::string fingerprint;          // of the backend; empty: none
+    bool logprobs = false;
+    bool tokens = false; // ids of the tokens
 };
 
 // Returns `message` with the text and tool calls of `complete`, the answer that continues the message,
@@ -156,23 +219,26 @@ std::string continued(std::string_view message, const CompleteAnswer& complete);
 // Writes the response to one request in its operation's schema.
 class Writer {
 public:
-    // `ignored`: fields of the request that its operation ignores; listed in the response.
     Writer(
         sotto_op op,
         sotto_request request,
         std::string model,
         std::int64_t created_s,
-        std::vector<std::string> ignored = {}
+        ResponseParts parts = {}
     );
 
-    // Returns one streaming chunk for answer `index`. `logprobs` may be empty.
-    std::string chunk(std::uint32_t index, const Delta& delta, const std::vector<std::string>& logprobs);
-    // Returns the chunk that carries an answer's finish reason.
+    // Sets the values in effect, a JSON object, that last_chunk() and response() repeat.
+    void set_settings(std::string settings) { settings_ = std::move(settings); }
+    // Returns one streaming chunk for answer `index`. `reports`: of the tokens of `delta`; may be empty.
+    std::string chunk(std::uint32_t index, const Delta& delta, const std::vector<TokenReport>& reports);
+    // Returns the chunk that carries an answer's finish reason. `reports`: of tokens that no chunk carried.
+    // `replaced`: the text of `complete` takes the place of all chunks of the answer.
     std::string last_chunk(
         std::uint32_t index,
-        sotto_finish finish,
-        const std::vector<std::string>& logprobs,
-        const Counts& counts
+        const CompleteAnswer& complete,
+        const std::vector<TokenReport>& reports,
+        const Counts& counts,
+        bool replaced = false
     );
     // Returns the chunk with token counts that `stream_options.include_usage` requests.
     std::string usage_chunk(const Counts& counts) const;
@@ -191,7 +257,8 @@ private:
     std::string id_;
     std::string model_;
     std::int64_t created_;
-    std::vector<std::string> ignored_;
+    ResponseParts parts_;
+    std::string settings_;    // JSON; or empty
     std::vector<bool> began_; // per answer: a chunk with the role was written
 };
 

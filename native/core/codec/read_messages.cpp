@@ -206,6 +206,11 @@ Fields object_at(const Json& list, std::size_t i, const std::string& path) {
     return Fields(list[i], name);
 }
 
+void check_stored_message(std::string_view text) {
+    const Json object = parse_object(text, "message");
+    check_message(Fields(object, "message"));
+}
+
 void check_message_list(const Fields& body, bool may_be_empty) {
     if (may_be_empty && body.find(field::messages) == nullptr) {
         return;

@@ -13,12 +13,6 @@ namespace sotto {
 namespace {
 
 constexpr const char* kModel = "the id of a loaded model";
-void require_text(const Fields& body, const char* key, bool may_be_empty) {
-    const Json& text = body.require(key, "a string");
-    if (!text.is_string() || (!may_be_empty && text.get_ref<const std::string&>().empty())) {
-        body.refuse(key, text, may_be_empty ? "a string" : "a string that is not empty");
-    }
-}
 
 void check_tokens(const Fields& body, const char* key, bool may_be_empty) {
     const Json& tokens = body.require(key, "an array of tokens");
@@ -143,6 +137,56 @@ std::string read_path(const Fields& body) {
     return *body.text(field::path);
 }
 
+std::vector<NamedFile> read_files(const Fields& body) {
+    constexpr auto kFiles = field::files;
+    const Json* files = body.find(kFiles);
+    std::vector<NamedFile> read;
+    if (files == nullptr) {
+        return read;
+    }
+    if (!files->is_object() || files->size() > kFiles.items) {
+        body.refuse(
+            kFiles, *files, "an object of at most " + std::to_string(kFiles.items) + " names and paths"
+        );
+    }
+    for (const auto& [name, path] : files->items()) {
+        if (name.empty() || name.size() > kFiles.max_bytes) {
+            throw invalid_argument(
+                kFiles.name, excerpt(name), "names of 1 to " + std::to_string(kFiles.max_bytes) + " bytes"
+            );
+        }
+        if (!path.is_string() || path.get_ref<const std::string&>().empty()) {
+            const auto member = std::string(kFiles.name) + "." + excerpt(name);
+            body.refuse(member.c_str(), path, "the path of a file");
+        }
+        read.push_back({name, path.get<std::string>()});
+    }
+    return read;
+}
+
+std::int32_t read_slot(const Fields& body) {
+    return static_cast<std::int32_t>(body.integer(field::id_slot).value_or(-1));
+}
+
+void read_slots(const Fields& body, ParsedRequest& requested) {
+    constexpr const char* kActions[] = {"list", "save", "restore", "erase"};
+    const auto* action = body.choice(field::action);
+    const auto* found =
+        std::find(std::begin(kActions), std::end(kActions), action == nullptr ? "list" : *action);
+    requested.action = static_cast<SlotAction>(found - std::begin(kActions));
+    if (requested.action == SlotAction::list) {
+        return;
+    }
+    body.require(field::id_slot, "the number of a slot");
+    requested.slot = read_slot(body);
+    if (requested.slot < 0) {
+        body.refuse(field::id_slot, *body.find(field::id_slot), "the number of a slot, from 0");
+    }
+    if (requested.action != SlotAction::erase) {
+        requested.path = read_path(body);
+    }
+}
+
 void read_completion(sotto_op op, const Fields& body, ParsedRequest& requested) {
     const bool chat = op == SOTTO_OP_CHAT;
     const bool in_session = !requested.session.id.empty();
@@ -165,63 +209,14 @@ void read_completion(sotto_op op, const Fields& body, ParsedRequest& requested) 
     requested.max_tokens = read_max_tokens(body);
     requested.stops = read_stops(body);
     requested.logprobs = read_logprobs(body, chat);
+    requested.slot = read_slot(body);
+    if (requested.slot >= 0 && requested.answers > 1) {
+        body.refuse(
+            field::id_slot, *body.find(field::id_slot), "-1 if n is more than 1; a slot has one answer"
+        );
+    }
+    requested.return_tokens = body.boolean(field::return_tokens).value_or(false);
     requested.include_usage = read_include_usage(body);
-}
-
-// Checks `input`: one string, or an array of strings.
-void check_input(const Fields& body) {
-    constexpr auto& kInput = field::input;
-    constexpr const char* kExpected = "a string, or an array of 1 to 2,048 strings";
-    static_assert(kInput.items == 2048);
-    const Json& input = body.require(kInput, kExpected);
-    const auto is_text = [](const Json& one) { return one.is_string(); };
-    const bool fits =
-        input.is_string() || (input.is_array() && !input.empty() && input.size() <= kInput.items &&
-                              std::all_of(input.begin(), input.end(), is_text));
-    if (!fits) {
-        body.refuse(kInput, input, kExpected);
-    }
-}
-
-void check_sound(const Fields& body) {
-    const Json* sound = body.find(field::input_audio);
-    if (sound == nullptr) {
-        body.require(field::file, "the path of a file of sound, unless input_audio is given");
-        return;
-    }
-    if (body.find(field::file) != nullptr) {
-        body.refuse(field::input_audio, *sound, "no value beside file; remove one of the two");
-    }
-    if (!sound->is_object()) {
-        body.refuse(field::input_audio, *sound, "an object with \"data\" and \"format\"");
-    }
-    const Fields parts(*sound, field::input_audio.name);
-    require_text(parts, "data", true);
-    require_text(parts, "format", true);
-    constexpr double kMaxHertz = 768'000;
-    parts.integer("sample_rate", 1, kMaxHertz);
-}
-
-void check_granularities(const Fields& body) {
-    constexpr auto& kTimes = field::timestamp_granularities;
-    const Json* times = body.find(kTimes);
-    const auto is_known = [](const Json& one) { return one == "segment" || one == "word"; };
-    const bool fits = times == nullptr || (times->is_array() && times->size() <= kTimes.items &&
-                                           std::all_of(times->begin(), times->end(), is_known));
-    if (!fits) {
-        body.refuse(kTimes, *times, "an array of \"segment\" and \"word\"");
-    }
-}
-
-void check_data(sotto_op op, const Fields& body) {
-    if (op != SOTTO_OP_TRANSCRIBE) {
-        return check_input(body);
-    }
-    check_sound(body);
-    check_granularities(body);
-    if (const Json* prompt = body.find(field::prompt); prompt != nullptr && !prompt->is_string()) {
-        body.refuse(field::prompt, *prompt, "a string");
-    }
 }
 
 bool may_be_in_session(sotto_op op) noexcept {
@@ -278,22 +273,29 @@ AdaptersAsked read_adapters(const Fields& body) {
 
 bool is_at_once(sotto_op op) noexcept {
     return op == SOTTO_OP_TOKENIZE || op == SOTTO_OP_DETOKENIZE || op == SOTTO_OP_APPLY_TEMPLATE ||
-           op == SOTTO_OP_RESTORE_STATE;
+           op == SOTTO_OP_RESTORE_STATE || op == SOTTO_OP_SLOTS;
 }
 
 bool is_operation(sotto_op op) noexcept {
-    return op > 0 && op <= kLastOperation;
+    return op > 0 && op <= kLastOperation && kOperationNames[op] != nullptr;
 }
 
 const char* operation_name(sotto_op op) noexcept {
     return kOperationNames[op];
 }
 
+bool is_about_games(sotto_op op) noexcept {
+    return op == SOTTO_OP_SAVE_GAME || op == SOTTO_OP_RESTORE_GAME;
+}
+
 bool has_data(sotto_op op) noexcept {
-    return op == SOTTO_OP_EMBED || op == SOTTO_OP_TRANSCRIBE || op == SOTTO_OP_TRANSLATE;
+    return op >= SOTTO_OP_EMBED && op <= SOTTO_OP_RERANK;
 }
 
 ParsedRequest read_request(sotto_op op, std::string_view text, const std::atomic<bool>* cancelled) {
+    if (op == SOTTO_OP_RESPOND) {
+        return read_respond(text, cancelled);
+    }
     const Json object = parse_object(text, "request", cancelled);
     const Fields body(object, "");
     ParsedRequest requested;
@@ -303,6 +305,16 @@ ParsedRequest read_request(sotto_op op, std::string_view text, const std::atomic
         requested.session = read_in_session(body, text, cancelled);
     } else if (const Json* session = body.find(field::session); session != nullptr && is_completion(op)) {
         body.refuse(field::session, *session, "no session outside of chats; remove the field");
+    }
+    if (is_about_games(op)) {
+        requested.path = read_path(body);
+        requested.files = read_files(body);
+        return requested;
+    }
+    if (op == SOTTO_OP_CHECK) {
+        require_text(body, field::input, true);
+        check_guardrails(body);
+        return requested;
     }
     const bool in_session = !requested.session.id.empty();
     requested.model = read_model(body, !in_session);
@@ -340,9 +352,13 @@ ParsedRequest read_request(sotto_op op, std::string_view text, const std::atomic
     case SOTTO_OP_RESTORE_STATE:
         requested.path = read_path(body);
         break;
+    case SOTTO_OP_SLOTS:
+        read_slots(body, requested);
+        break;
     case SOTTO_OP_EMBED:
     case SOTTO_OP_TRANSCRIBE:
     case SOTTO_OP_TRANSLATE:
+    case SOTTO_OP_RERANK:
         check_data(op, body);
         break;
     default:

@@ -1,10 +1,11 @@
 // Writes responses and chunks.
 #include "core/codec/codec.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 
+#include "core/codec/token_reports.hpp"
 #include "text/ordered_json.hpp"
 
 namespace sotto {
@@ -16,6 +17,8 @@ const char* finish_name(sotto_finish finish) noexcept {
         return "length";
     case SOTTO_FINISH_TOOL_CALLS:
         return "tool_calls";
+    case SOTTO_FINISH_CONTENT_FILTER:
+        return "content_filter";
     default:
         return "stop";
     }
@@ -35,15 +38,25 @@ Ordered usage(const Counts& counts) {
     };
 }
 
+// Adds the number of tokens and their time to `json`, under names that begin with `name`.
+void add_rate(Ordered& json, const std::string& name, std::uint32_t tokens, double ms) {
+    constexpr double kSecond = 1000; // ms
+    const auto time = rounded(ms);
+    json[name + "_n"] = tokens;
+    json[name + "_ms"] = time;
+    json[name + "_per_token_ms"] = tokens > 0 ? time / tokens : 0;
+    json[name + "_per_second"] = time > 0 ? kSecond * tokens / time : 0;
+}
+
 Ordered timings(const Counts& counts) {
-    Ordered json = {
-        {"cache_n", counts.cached},
-        {"prompt_n", counts.prompt - counts.cached},
-        {"prompt_ms", rounded(counts.prompt_ms)},
-        {"predicted_n", counts.generated},
-        {"predicted_ms", rounded(counts.generated_ms)},
-        {"first_token_ms", rounded(counts.first_token_ms)},
-    };
+    Ordered json = {{"cache_n", counts.cached}};
+    add_rate(json, "prompt", counts.prompt - counts.cached, counts.prompt_ms);
+    add_rate(json, "predicted", counts.generated, counts.generated_ms);
+    json["first_token_ms"] = rounded(counts.first_token_ms);
+    if (counts.drafted > 0) {
+        json["draft_n"] = counts.drafted;
+        json["draft_n_accepted"] = std::min(counts.accepted, counts.drafted);
+    }
     if (counts.dropped > 0) {
         json["dropped_messages"] = counts.dropped;
     }
@@ -75,50 +88,6 @@ Ordered call_delta(const Delta& delta) {
     return Ordered::array({std::move(call)});
 }
 
-// Chat schema of log probabilities: a list of tokens, each with its alternatives.
-Ordered chat_logprobs(const std::vector<std::string>& entries) {
-    auto content = Ordered::array();
-    for (const auto& entry : entries) {
-        content.push_back(parse_ordered(entry));
-    }
-    return {{"content", std::move(content)}};
-}
-
-// Returns a token's text for the completions schema, or its bytes if they are not complete characters.
-std::string token_text(const Ordered& token) {
-    auto text = token.value("token", "");
-    const auto bytes = token.value("bytes", std::vector<std::uint8_t>());
-    if (bytes.empty() || text == std::string(bytes.begin(), bytes.end())) {
-        return text;
-    }
-    text = "bytes:";
-    for (const auto byte : bytes) {
-        char escape[8];
-        std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned>(byte));
-        text += escape;
-    }
-    return text;
-}
-
-// Completions schema of log probabilities: one list for each property.
-Ordered text_logprobs(const std::vector<std::string>& entries) {
-    Ordered json = {
-        {"tokens", Ordered::array()}, {"token_logprobs", Ordered::array()}, {"top_logprobs", Ordered::array()}
-    };
-    for (const auto& entry : entries) {
-        const auto token = parse_ordered(entry);
-        json["tokens"].push_back(token_text(token));
-        json["token_logprobs"].push_back(token.value("logprob", 0.0));
-        auto likeliest = Ordered::object();
-        for (const auto& other : token.value("top_logprobs", Ordered::array())) {
-            // Of two alternatives with the same text, emplace() keeps the first, more likely one.
-            likeliest.emplace(token_text(other), other.value("logprob", 0.0));
-        }
-        json["top_logprobs"].push_back(std::move(likeliest));
-    }
-    return json;
-}
-
 Ordered message_of(const CompleteAnswer& complete) {
     Ordered message = {{"role", "assistant"}, {"content", complete.text}};
     if (complete.text.empty() && !complete.calls.empty()) {
@@ -136,17 +105,47 @@ Ordered message_of(const CompleteAnswer& complete) {
     return message;
 }
 
+const char* name_of(StopType stop) noexcept {
+    constexpr const char* kNames[] = {"none", "eos", "limit", "word"};
+    return kNames[static_cast<std::size_t>(stop)];
+}
+
+// Adds why an answer ended.
+void add_end(Ordered& choice, const CompleteAnswer& complete) {
+    const auto has_line = [](const std::string& text) { return text.find('\n') != std::string::npos; };
+    choice["finish_reason"] = finish_name(complete.finish);
+    choice["stop_type"] = name_of(complete.stop);
+    choice["stopping_word"] = complete.stopping_word;
+    choice["has_new_line"] = has_line(complete.text) || has_line(complete.reasoning);
+}
+
+// Adds what the last chunk and the response have in common.
+void add_report(
+    Ordered& whole, const ResponseParts& parts, const std::string& settings, const Counts& counts
+) {
+    if (!parts.fingerprint.empty()) {
+        whole["system_fingerprint"] = parts.fingerprint;
+    }
+    whole["truncated"] = counts.truncated;
+    if (counts.slot >= 0) {
+        whole["id_slot"] = counts.slot;
+    }
+    whole["timings"] = timings(counts);
+    if (!settings.empty()) {
+        whole["generation_settings"] = parse_ordered(settings);
+    }
+    if (!parts.ignored.empty()) {
+        whole["sotto"] = {{"ignored_fields", parts.ignored}};
+    }
+}
+
 } // namespace
 
 Writer::Writer(
-    sotto_op op,
-    sotto_request request,
-    std::string model,
-    std::int64_t created_s,
-    std::vector<std::string> ignored
+    sotto_op op, sotto_request request, std::string model, std::int64_t created_s, ResponseParts parts
 )
     : op_(op), id_((op == SOTTO_OP_CHAT ? "chatcmpl-" : "cmpl-") + std::to_string(request)),
-      model_(std::move(model)), created_(created_s), ignored_(std::move(ignored)) {}
+      model_(std::move(model)), created_(created_s), parts_(std::move(parts)) {}
 
 // Returns true on the first call with `index`: the next chunk is the first one of that answer.
 bool Writer::first(std::uint32_t index) {
@@ -158,7 +157,7 @@ bool Writer::first(std::uint32_t index) {
     return !was;
 }
 
-std::string Writer::chunk(std::uint32_t index, const Delta& delta, const std::vector<std::string>& logprobs) {
+std::string Writer::chunk(std::uint32_t index, const Delta& delta, const std::vector<TokenReport>& reports) {
     Ordered choice = {{"index", index}};
     auto whole = head(id_, is_chat() ? "chat.completion.chunk" : "text_completion", created_, model_);
     if (is_chat()) {
@@ -181,16 +180,18 @@ std::string Writer::chunk(std::uint32_t index, const Delta& delta, const std::ve
     } else {
         choice["text"] = delta.text;
     }
-    if (!logprobs.empty()) {
-        choice["logprobs"] = is_chat() ? chat_logprobs(logprobs) : text_logprobs(logprobs);
-    }
+    add_reports(choice, reports, is_chat(), parts_);
     choice["finish_reason"] = nullptr;
     whole["choices"] = Ordered::array({std::move(choice)});
     return to_text(whole);
 }
 
 std::string Writer::last_chunk(
-    std::uint32_t index, sotto_finish finish, const std::vector<std::string>& logprobs, const Counts& counts
+    std::uint32_t index,
+    const CompleteAnswer& complete,
+    const std::vector<TokenReport>& reports,
+    const Counts& counts,
+    bool replaced
 ) {
     auto whole = head(id_, is_chat() ? "chat.completion.chunk" : "text_completion", created_, model_);
     Ordered choice = {{"index", index}};
@@ -199,14 +200,12 @@ std::string Writer::last_chunk(
     } else {
         choice["text"] = "";
     }
-    if (!logprobs.empty()) {
-        choice["logprobs"] = is_chat() ? chat_logprobs(logprobs) : text_logprobs(logprobs);
-    }
-    choice["finish_reason"] = finish_name(finish);
+    add_reports(choice, reports, is_chat(), parts_);
+    add_end(choice, complete);
     whole["choices"] = Ordered::array({std::move(choice)});
-    whole["timings"] = timings(counts);
-    if (!ignored_.empty()) {
-        whole["sotto"] = {{"ignored_fields", ignored_}};
+    add_report(whole, parts_, settings_, counts);
+    if (replaced) {
+        whole["sotto"]["replacement"] = complete.text;
     }
     return to_text(whole);
 }
@@ -229,18 +228,12 @@ std::string Writer::response(const std::vector<CompleteAnswer>& answers, const C
         } else {
             choice["text"] = complete.text;
         }
-        if (!complete.logprobs.empty()) {
-            choice["logprobs"] =
-                is_chat() ? chat_logprobs(complete.logprobs) : text_logprobs(complete.logprobs);
-        }
-        choice["finish_reason"] = finish_name(complete.finish);
+        add_reports(choice, complete.reports, is_chat(), parts_);
+        add_end(choice, complete);
         whole["choices"].push_back(std::move(choice));
     }
     whole["usage"] = usage(counts);
-    whole["timings"] = timings(counts);
-    if (!ignored_.empty()) {
-        whole["sotto"] = {{"ignored_fields", ignored_}};
-    }
+    add_report(whole, parts_, settings_, counts);
     return to_text(whole);
 }
 

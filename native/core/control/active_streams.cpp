@@ -23,7 +23,8 @@ struct Unschedule {
 ActiveStreams::ActiveStreams(const World& world, Signal& wake)
     : recorder_(world.recorder), scheduler_(world.recorder.is_on() ? &world.recorder : nullptr),
       pins_(world.settings, world.registry, table_, scheduler_), threads_(world.hooks, wake),
-      preparer_(threads_, scheduler_, world.settings, world.clock), fetches_(world.kv_states, world.clock) {}
+      preparer_(threads_, scheduler_, world.settings, world.clock), fetches_(world.kv_states, world.clock),
+      slot_waits_(table_), waits_(world.waker, world.clock) {}
 
 void ActiveStreams::add(std::vector<std::unique_ptr<Stream>> streams) {
     const Unschedule undo{scheduler_, streams};
@@ -48,6 +49,8 @@ void ActiveStreams::sweep() noexcept {
     table_.sweep([&](Stream& stream) {
         --stream.entry.requests.streams;
         fetches_.remove(stream);
+        slot_waits_.remove(stream);
+        waits_.remove(stream);
     });
 }
 

@@ -7,9 +7,11 @@
 
 #include "core/control/preparing.hpp"
 #include "core/control/slot_pins.hpp"
+#include "core/control/slot_waits.hpp"
 #include "core/control/state_fetches.hpp"
 #include "core/control/stream_preparer.hpp"
 #include "core/control/stream_table.hpp"
+#include "core/control/stream_waits.hpp"
 #include "core/control/world.hpp"
 #include "core/schedule/scheduler.hpp"
 
@@ -40,6 +42,8 @@ public:
     PreparingThreads& threads() noexcept { return threads_; }
     StreamPreparer& preparer() noexcept { return preparer_; }
     StateFetches& fetches() noexcept { return fetches_; }
+    SlotWaits& slot_waits() noexcept { return slot_waits_; }
+    StreamWaits& waits() noexcept { return waits_; }
 
 private:
     Recorder& recorder_;
@@ -49,6 +53,8 @@ private:
     PreparingThreads threads_;
     StreamPreparer preparer_;
     StateFetches fetches_;
+    SlotWaits slot_waits_;
+    StreamWaits waits_;
     std::atomic<bool> retuned_{false};
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/attempt.hpp"
 #include "text/json_reader.hpp"
 
 namespace sotto {
@@ -67,13 +66,10 @@ bool AdapterChanges::apply() noexcept {
                entry->adapters.changes.front()->submission.kind != Submission::Kind::load_adapter) {
             Slot& slot = *entry->adapters.changes.front();
             entry->adapters.changes.erase(entry->adapters.changes.begin());
-            attempt(
-                [&] {
-                    apply(*entry, slot.submission);
-                    sender_.done(slot, SOTTO_OK, "");
-                },
-                [&](sotto_status status, const char* why) { sender_.done(slot, status, why); }
-            );
+            sender_.guarded(slot, [&] {
+                apply(*entry, slot.submission);
+                sender_.done(slot, SOTTO_OK, "");
+            });
             any = true;
         }
     }

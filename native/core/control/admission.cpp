@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/attempt.hpp"
 #include "core/memory/report.hpp"
 #include "core/memory/units.hpp"
 
@@ -59,10 +58,7 @@ bool Admission::admit(ModelEntry& entry) {
         return false;
     }
     for (const auto& held : std::exchange(entry.requests.held, {})) {
-        attempt(
-            [&] { answer_(*held.slot); },
-            [&](sotto_status status, const char* why) { sender_.done(*held.slot, status, why); }
-        );
+        sender_.guarded(*held.slot, [&] { answer_(*held.slot); });
     }
     return true;
 }

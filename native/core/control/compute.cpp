@@ -24,11 +24,21 @@ std::int32_t SOTTO_CALL gate(void* context) {
     return at.compute.pass(at.job);
 }
 
+sotto_step_flags step_flags(sotto_mode mode) noexcept {
+    if (mode == SOTTO_MODE_PRIORITIZE_COMPUTE) {
+        return SOTTO_STEP_COMPUTE_AHEAD;
+    }
+    return 0;
+}
+
 void open(Job& job, OpenJob& what) {
     auto& model = *job.entry->model;
     if (what.op == SOTTO_OP_RESTORE_STATE) {
         what.opened.result = restore_state(model, *what.path, *what.state);
         return;
+    }
+    if (what.op == SOTTO_OP_SLOTS) {
+        return run_slot_task(model, what.slots, what.state);
     }
     std::vector<void*> adapters;
     std::vector<float> scales;
@@ -249,6 +259,8 @@ void Compute::run(Job& job, StepJob& what) {
         .thread_class = static_cast<sotto_thread_class>(job.thread_class),
         .gate = gate,
         .context = &at,
+        .flags = step_flags(job.mode),
+        .reserved = 0,
     };
     check_step(job, what, job.entry->model->step(step), before); // a cancelled step made no progress
     hear(job, what, before);

@@ -6,13 +6,15 @@ namespace sotto {
 
 Control::Control(const World& world)
     : hooks_(world.hooks), clock_(world.clock), table_(world.table), kv_states_(world.kv_states),
-      moves_(signal_), loop_(world, moves_, signal_), thread_(start_thread([this] { run(); })) {}
+      waker_(world.waker), moves_(signal_), loop_(world, moves_, signal_),
+      thread_(start_thread([this] { run(); })) {}
 
 Control::~Control() {
     stopping_ = true;
     wake();
     thread_.join();
     kv_states_.tell(nullptr);
+    waker_.tell(nullptr);
 }
 
 void Control::post(Note& note) noexcept {
@@ -23,6 +25,7 @@ void Control::post(Note& note) noexcept {
 void Control::run() {
     hooks_.thread_started("control");
     kv_states_.tell(&signal_);
+    waker_.tell(&signal_);
     for (;;) {
         const auto seen = signal_.value();
         if (work()) {

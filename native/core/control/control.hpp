@@ -40,6 +40,7 @@ private:
     Clock& clock_;
     RequestTable& table_;
     KvStateStore& kv_states_;
+    Waker& waker_;
     Signal signal_;
     MpscQueue<Note> notes_;
     DeviceMoves moves_;

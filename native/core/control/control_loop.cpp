@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/attempt.hpp"
-
 namespace sotto {
 
 ControlLoop::ControlLoop(const World& world, DeviceMoves& moves, Signal& wake)
-    : registry_(world.registry), sender_(world.table, world.queue, world.meter, world.clock),
-      streams_(world, wake),
+    : sender_(world.table, world.queue, world.meter, world.clock), streams_(world, wake),
       jobs_(
           world,
           streams_,
@@ -28,24 +25,16 @@ ControlLoop::ControlLoop(const World& world, DeviceMoves& moves, Signal& wake)
       models_(
           world, streams_, jobs_, ender_, sender_, moves, wake, [this](Slot& slot) { intake_.add(slot); }
       ),
-      intake_(world, streams_, models_.admission(), ender_, sender_, wake), results_(
-                                                                                world.settings,
-                                                                                world.clock,
-                                                                                intake_.sessions(),
-                                                                                world.meter,
-                                                                                sender_,
-                                                                                intake_.files(),
-                                                                                streams_.preparer(),
-                                                                                ender_
-                                                                            ),
+      checks_(
+          world, [this](Slot& slot) { submit(slot); }, [this](Slot& slot) { cancel(slot); }
+      ),
+      intake_(world, streams_, models_.admission(), ender_, sender_, checks_, wake),
+      results_(world, intake_.sessions(), sender_, intake_.files(), streams_, ender_, checks_),
       stalls_(world.hooks.log, world.registry, world.clock), stats_(world.clock, world.meter, world.recorder),
       retry_(world.hooks.log, world.clock) {}
 
 void ControlLoop::submit(Slot& slot) noexcept {
-    attempt(
-        [&] { start_request(slot); },
-        [&](sotto_status status, const char* why) { sender_.done(slot, status, why); }
-    );
+    sender_.guarded(slot, [&] { start_request(slot); });
 }
 
 // Starts a submitted request. If start_request() throws, no reference to the slot is kept.
@@ -68,7 +57,7 @@ void ControlLoop::start_request(Slot& slot) {
 void ControlLoop::cancel(Slot& slot) noexcept {
     if (Stream* stream = streams_.table().find(slot)) {
         ender_.fail(*stream, SOTTO_ERROR_CANCELLED, "the request was cancelled");
-    } else if (intake_.drop(slot)) {
+    } else if (results_.drop(slot) || intake_.drop(slot)) {
         sender_.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
     } else {
         models_.cancel(slot);
@@ -82,18 +71,34 @@ void ControlLoop::leave() noexcept {
     }
     stalls_.engine_ends();
     jobs_.classes().hurry();
+    results_.cancel_checks(kWhy);
     intake_.cancel_reading(kWhy);
     models_.leave_all(kWhy);
     intake_.cancel_files(kWhy);
 }
 
 bool ControlLoop::has_ended() noexcept {
-    return leaving_ && registry_.entries().empty() && jobs_.runner().is_idle() && intake_.is_empty();
+    return leaving_ && models_.registry().entries().empty() && jobs_.runner().is_idle() && intake_.is_empty();
 }
 
 bool ControlLoop::work(bool noted) {
     bool worked = noted;
-    worked = models_.take_loader_notes() || worked;
+    retry_.run([&] {
+        worked = take_results(worked);
+        worked = start_work() || worked;
+    });
+    sender_.recycle();
+    if (stats_.is_due(worked)) {
+        stats_.publish(streams_.scheduler(), models_.registry(), jobs_.share());
+    }
+    return worked;
+}
+
+// Handles what other threads have finished. Returns true if `noted`, or if anything was finished. If it
+// throws, what was taken from other threads has been handled, and the rest waits for the next call.
+bool ControlLoop::take_results(bool noted) {
+    bool worked = models_.take_loader_notes() || noted;
+    worked = checks_.advance() || worked;
     worked = intake_.take_read() || worked;
     worked = intake_.take_prepared() || worked;
     if (worked) {
@@ -102,6 +107,8 @@ bool ControlLoop::work(bool noted) {
     worked = take_job_back() || worked;
     worked = intake_.take_files() || worked;
     worked = streams_.fetches().take_done() || worked;
+    worked = streams_.slot_waits().take_free() || worked;
+    worked = streams_.waits().take_done() || worked;
     jobs_.classes().take_probe();
     worked = models_.apply_adapters() || worked;
     worked = streams_.preparer().start() || worked;
@@ -110,18 +117,18 @@ bool ControlLoop::work(bool noted) {
     models_.free_leaving();
     streams_.sweep();
     raise_job();
+    return worked;
+}
+
+// Frees and assigns the memory of models, and starts the next job if one is due. Returns true if anything
+// changed.
+bool ControlLoop::start_work() {
+    bool worked = models_.evacuate();
+    jobs_.runner().rescue();
+    worked = models_.balance() || worked;
+    worked = start_job() || worked;
+    models_.tidy();
     stalls_.report(jobs_.runner().job());
-    worked = models_.evacuate() || worked;
-    retry_.run([&] {
-        jobs_.runner().rescue();
-        worked = models_.balance() || worked;
-        worked = start_job() || worked;
-        models_.tidy();
-    });
-    sender_.recycle();
-    if (stats_.is_due(worked)) {
-        stats_.publish(streams_.scheduler(), registry_, jobs_.share());
-    }
     return worked;
 }
 
@@ -139,13 +146,12 @@ std::int64_t ControlLoop::next_wake() {
     return std::min(jobs_.next_start(), stalls_.next_report(nullptr));
 }
 
-// Starts the next job if no job is under way. Returns true if anything
-// changed. If start_job() throws, nothing has started.
+// Starts the next job if no job is under way. Returns true if anything changed.
 bool ControlLoop::start_job() {
     return jobs_.runner().is_idle() && (models_.start_closing() || jobs_.start());
 }
 
-bool ControlLoop::take_job_back() noexcept {
+bool ControlLoop::take_job_back() {
     const auto job = jobs_.take_done();
     if (job == nullptr) {
         return false;

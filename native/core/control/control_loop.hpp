@@ -6,6 +6,7 @@
 #include "core/control/active_streams.hpp"
 #include "core/control/device_moves.hpp"
 #include "core/control/event_sender.hpp"
+#include "core/control/guard_checks.hpp"
 #include "core/control/job_dispatch.hpp"
 #include "core/control/model_pool.hpp"
 #include "core/control/request_ender.hpp"
@@ -48,17 +49,19 @@ public:
 
 private:
     void start_request(Slot& slot);
-    bool take_job_back() noexcept;
+    bool take_results(bool noted);
+    bool take_job_back();
+    bool start_work();
     void raise_job() noexcept;
     bool start_job();
 
-    const Registry& registry_;
     // Members that own threads are declared after the objects that these threads use.
     EventSender sender_;
     ActiveStreams streams_;
     JobDispatch jobs_;
     RequestEnder ender_;
     ModelPool models_;
+    GuardChecks checks_;
     RequestIntake intake_;
     StreamResults results_;
     StallWatch stalls_;

@@ -1,6 +1,5 @@
 #include "core/control/event_sender.hpp"
 
-#include <new>
 #include <utility>
 
 namespace sotto {
@@ -18,12 +17,12 @@ sotto_event_kind kind_of(Delta::Kind kind) {
 }
 
 void add(Counts& all, const Counts& one) {
-    const bool first = all.prompt == 0; // the prompt is the same for all answers
-    const auto generated = all.generated + one.generated;
-    if (first) {
-        all = one;
-    }
-    all.generated = generated;
+    auto sum = all.prompt == 0 ? one : all; // the prompt is the same for all answers
+    sum.generated = all.generated + one.generated;
+    sum.drafted = all.drafted + one.drafted;
+    sum.accepted = all.accepted + one.accepted;
+    sum.truncated = all.truncated || one.truncated;
+    all = sum;
 }
 
 } // namespace
@@ -37,19 +36,22 @@ std::unique_ptr<Event> EventSender::make(Slot& slot, sotto_event_kind kind) cons
     return event;
 }
 
-// Creates an event of a stream. If the stream is paced, the event is held back until it is due.
-std::unique_ptr<Event> EventSender::make(Stream& stream, sotto_event_kind kind, std::uint32_t tokens) const {
-    auto event = make(stream.reply->slot, kind);
+// Creates an event of a choice. If its stream is paced, the event is held back until it is due.
+std::unique_ptr<Event>
+EventSender::make(Reply& reply, std::uint32_t index, sotto_event_kind kind, std::uint32_t tokens) const {
+    auto event = make(reply.slot, kind);
     event->tokens = tokens;
-    event->index = stream.index;
-    const auto& reply = *stream.reply;
-    event->lane = has_data(reply.op) ? nullptr : reply.events.answers[stream.index].get();
+    event->index = index;
+    event->lane = has_data(reply.op) ? nullptr : reply.events.answers[index].get();
     event->made_ns = clock_.now();
-    stream.told = tokens;
     return event;
 }
 
 void EventSender::tell(Slot& slot, std::unique_ptr<Event> event) noexcept {
+    if (slot.listener != nullptr) {
+        slot.listener->heard(slot, std::move(event));
+        return;
+    }
     if (!is_private(slot)) {
         queue_.push(std::move(event));
         return;
@@ -66,7 +68,9 @@ void EventSender::end(Slot& slot, sotto_status status) noexcept {
     last.status = status;
     last.of = last.events.get();
     slot.ended = true;
-    meter_.ended(status);
+    if (slot.listener == nullptr) {
+        meter_.ended(status); // the host's requests
+    }
     table_.ended(); // before the host can see the event and submit again
     tell(slot, std::move(slot.done));
     slot.submission.body.clear();
@@ -86,28 +90,39 @@ void EventSender::progress(Slot& slot, float progress) {
 
 void EventSender::send(Stream& stream, const AnswerIncrement& increment) {
     auto& reply = *stream.reply;
-    auto logprobs = increment.logprobs;
+    const auto make_event = [&](sotto_event_kind kind) {
+        stream.told = increment.tokens;
+        return make(reply, stream.index, kind, increment.tokens);
+    };
+    auto reports = increment.reports;
     for (const auto& delta : increment.deltas) {
+        if (reply.response != nullptr) {
+            stream.told = increment.tokens;
+            tell_response(reply, kind_of(delta.kind), increment.tokens, reply.response->add(delta));
+            if (reply.chunked) {
+                continue;
+            }
+        }
         if (!reply.chunked && delta.kind == Delta::Kind::call) {
             continue; // a tool call is sent once it is complete
         }
-        auto event = make(stream, kind_of(delta.kind), increment.tokens);
+        auto event = make_event(kind_of(delta.kind));
         event->text = delta.text;
         if (reply.chunked) {
-            event->json = reply.writer.chunk(stream.index, delta, logprobs);
+            event->json = reply.writer.chunk(stream.index, delta, reports);
         }
         tell(reply.slot, std::move(event));
-        logprobs.clear(); // sent with the first delta
+        reports.clear(); // sent with the first delta
     }
     for (const auto& part : increment.parts) {
-        auto event = make(stream, SOTTO_EVENT_DATA, increment.tokens);
+        auto event = make_event(SOTTO_EVENT_DATA);
         event->data = part.bytes;
         event->json = part.info;
         tell(reply.slot, std::move(event));
     }
     for (const auto& call : increment.calls) {
         if (!reply.chunked) {
-            auto event = make(stream, SOTTO_EVENT_TOOL_CALL, increment.tokens);
+            auto event = make_event(SOTTO_EVENT_TOOL_CALL);
             event->text = call.name;
             event->json = Writer::call(call);
             tell(reply.slot, std::move(event));
@@ -115,25 +130,50 @@ void EventSender::send(Stream& stream, const AnswerIncrement& increment) {
     }
 }
 
-void EventSender::finished(Stream& stream, const AnswerIncrement& increment) {
-    auto& reply = *stream.reply;
+// Sends the events of a response's stream, if the request asks for chunks.
+void EventSender::tell_response(
+    Reply& reply, sotto_event_kind kind, std::uint32_t tokens, std::vector<ResponseWriter::Chunk> chunks
+) {
+    if (!reply.chunked) {
+        return;
+    }
+    for (auto& chunk : chunks) {
+        auto event = make(reply, 0, kind, tokens); // a response has one choice
+        event->text = std::move(chunk.text);
+        event->json = std::move(chunk.json);
+        tell(reply.slot, std::move(event));
+    }
+}
+
+void EventSender::finished(Reply& reply, EndedChoice choice) {
     auto& slot = reply.slot;
-    const auto& complete = stream.output.answer.complete();
+    auto& increment = choice.increment;
+    const auto reason = choice.complete.finish;
     const bool over = reply.left == 1;
     auto counts = reply.counts;
-    add(counts, stream.counts());
-    auto finish = make(stream, SOTTO_EVENT_CHOICE_DONE, increment.tokens);
-    finish->finish = complete.finish;
+    add(counts, choice.counts);
+    auto finish = make(reply, choice.index, SOTTO_EVENT_CHOICE_DONE, increment.tokens);
+    finish->finish = reason;
     std::unique_ptr<Event> usage;
     std::string response;
     if (has_data(reply.op)) {
-        response = increment.result;
+        response = std::move(increment.result);
+    } else if (reply.response != nullptr) {
+        auto chunks = reply.response->finish(reason, counts);
+        if (reply.chunked) {
+            finish->json = std::move(chunks.back().json);
+            chunks.pop_back();
+            tell_response(reply, SOTTO_EVENT_TEXT, increment.tokens, std::move(chunks));
+        } else {
+            response = reply.response->response();
+        }
     } else if (!reply.chunked) {
-        reply.complete[stream.index] = complete;
+        reply.complete[choice.index] = std::move(choice.complete);
         response = over ? reply.writer.response(reply.complete, counts) : "";
     } else {
-        const auto untold = increment.deltas.empty() ? increment.logprobs : std::vector<std::string>();
-        finish->json = reply.writer.last_chunk(stream.index, complete.finish, untold, stream.counts());
+        const auto unsent = increment.deltas.empty() ? increment.reports : std::vector<TokenReport>();
+        finish->json =
+            reply.writer.last_chunk(choice.index, choice.complete, unsent, choice.counts, choice.replaced);
         if (over && reply.parsed.include_usage) {
             usage = make(slot, SOTTO_EVENT_USAGE);
             usage->tokens = counts.generated;
@@ -162,11 +202,7 @@ void EventSender::answered(Slot& slot, std::string response) noexcept {
 
 void EventSender::done(Slot& slot, sotto_status status, std::string_view why, std::uint32_t tokens) noexcept {
     slot.done->tokens = tokens;
-    try {
-        slot.done->error = why;
-    } catch (const std::bad_alloc&) {
-        slot.done->error.clear(); // then only the status is reported
-    }
+    set_text(slot.done->error, why);
     end(slot, status);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/attempt.hpp"
 #include "core/control/stream.hpp"
 #include "core/request/event_queue.hpp"
 #include "core/request/request_table.hpp"
@@ -22,20 +23,30 @@ public:
     void progress(Slot& slot, float progress);
     // Sends the new parts of a stream's answer.
     void send(Stream& stream, const AnswerIncrement& increment);
-    // Sends the finish reason of a stream whose answer is complete and, after the last choice
-    // of a request, the usage and the final event. `increment`: the last parts of the answer, already sent.
-    void finished(Stream& stream, const AnswerIncrement& increment);
+    // Sends the finish reason of a complete answer and, after the last choice of a request, the usage and the
+    // final event.
+    void finished(Reply& reply, EndedChoice choice);
     // Ends a request that ran no step: sends its last event with `response`.
     void answered(Slot& slot, std::string response) noexcept;
     // Sends the last event of a request that has no answer, or that failed
     // after `tokens` tokens. The slot must not be used afterwards.
     void done(Slot& slot, sotto_status status, std::string_view why, std::uint32_t tokens = 0) noexcept;
+    // Runs `body`, which handles a message about a request. If `body` throws, ends the request with the
+    // error; `body` must then have kept no reference to the slot.
+    template <typename Body>
+    void guarded(Slot& slot, const Body& body) noexcept {
+        attempt(body, [&](sotto_status status, const char* why) { done(slot, status, why); });
+    }
     // Frees the events that the host has seen.
     void recycle() noexcept { queue_.recycle(); }
 
 private:
     std::unique_ptr<Event> make(Slot& slot, sotto_event_kind kind) const;
-    std::unique_ptr<Event> make(Stream& stream, sotto_event_kind kind, std::uint32_t tokens) const;
+    std::unique_ptr<Event>
+    make(Reply& reply, std::uint32_t index, sotto_event_kind kind, std::uint32_t tokens) const;
+    void tell_response(
+        Reply& reply, sotto_event_kind kind, std::uint32_t tokens, std::vector<ResponseWriter::Chunk> chunks
+    );
     void tell(Slot& slot, std::unique_ptr<Event> event) noexcept;
     void end(Slot& slot, sotto_status status) noexcept;
 

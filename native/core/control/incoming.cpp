@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "core/control/input_guard.hpp"
+
 namespace sotto {
 namespace {
 
@@ -72,16 +74,46 @@ SessionNames names_in(std::string_view body) {
     return names;
 }
 
-void Incoming::read(std::string_view text) {
+void Incoming::read(PageString& text) {
     if (is_about_sessions(op)) {
         session_request = read_session_request(op, text, &reading.cancelled);
     } else {
+        parsed = read_request(op, text, &reading.cancelled);
+        if (op == SOTTO_OP_CHECK) {
+            auto checked = checked_text(guard, text, &reading.cancelled);
+            verdict = std::move(checked.verdict);
+            unchecked = std::move(checked.unchecked);
+        } else if (guard != nullptr) {
+            auto guarded = guarded_body(guard, op, text, &reading.cancelled);
+            rewrite(text, guarded.rewritten);
+            unchecked = std::move(guarded.unchecked);
+        }
+    }
+}
+
+void Incoming::take(CheckResult result) {
+    const auto texts = std::exchange(unchecked, {}).texts;
+    is_checking = false;
+    if (result.failure) {
+        throw Error(result.failure.status, result.failure.why);
+    }
+    if (op == SOTTO_OP_CHECK) {
+        add_verdict(verdict, std::move(result.verdicts.front()));
+    } else {
+        rewrite(body, guarded_body(texts, result.verdicts, op, body));
+    }
+}
+
+// Takes a body that guardrails have rewritten, if they have.
+void Incoming::rewrite(PageString& text, const std::optional<std::string>& rewritten) {
+    if (rewritten) {
+        text = *rewritten;
         parsed = read_request(op, text, &reading.cancelled);
     }
 }
 
 void Incoming::take_names() {
-    names.all = op == SOTTO_OP_READ_SESSION && session_request.id.empty();
+    names.all = is_about_games(op) || (op == SOTTO_OP_READ_SESSION && session_request.id.empty());
     names.ids = {session_request.id, session_request.from, parsed.session.id};
     std::erase(names.ids, "");
     named.store(true, std::memory_order_release);

@@ -8,10 +8,14 @@
 namespace sotto {
 
 std::unique_ptr<Incoming> IncomingRequests::add(Slot& slot) {
-    auto request = std::make_unique<Incoming>(slot);
-    if (slot.submission.body.size() <= kLargeBody) {
+    constexpr std::size_t kLargeToCheck = 4096; // bytes whose check is short enough for the control thread
+    // Requests of the engine to itself are its own texts.
+    auto request = std::make_unique<Incoming>(slot, slot.listener == nullptr ? settings_.guard : nullptr);
+    const auto large = request->guard != nullptr ? kLargeToCheck : kLargeBody;
+    // A check may bring guardrails of its own, whose expressions take long to compile.
+    if (request->op != SOTTO_OP_CHECK && slot.submission.body.size() <= large) {
         request->read(slot.submission.body);
-        if (requests_.empty()) {
+        if (requests_.empty() && !request->is_unchecked()) {
             return request;
         }
         request->take_names();
@@ -26,8 +30,10 @@ std::unique_ptr<Incoming> IncomingRequests::add(Slot& slot) {
 
 void IncomingRequests::read_aside(Incoming& request) {
     request.reading.is_large = true;
-    request.reading.body = [&request, &wake = wake_] {
-        request.names = names_in(request.body);
+    // A request of the engine to itself names no session, whatever its texts look like.
+    const bool own = request.slot->listener != nullptr;
+    request.reading.body = [&request, own, &wake = wake_] {
+        request.names = own ? SessionNames() : names_in(request.body);
         request.named.store(true, std::memory_order_release);
         wake.notify();
         request.read(request.body);
@@ -51,10 +57,35 @@ bool IncomingRequests::start_reading() noexcept {
     return any;
 }
 
+bool IncomingRequests::start_checking() noexcept {
+    bool any = false;
+    for (const auto& request : requests_) {
+        const bool read = request->reading.done.load(std::memory_order_acquire);
+        if (read && request->slot != nullptr && request->is_unchecked() && !request->is_checking) {
+            attempt(
+                [&] { check(*request); },
+                [&](sotto_status status, const char* why) { request->reading.failure.set(status, why); }
+            );
+            any = true;
+        }
+    }
+    return any;
+}
+
+void IncomingRequests::check(Incoming& request) {
+    request.is_checking = true;
+    checks_.start(*request.slot, request.unchecked, [&request](CheckResult result) {
+        attempt(
+            [&] { request.take(std::move(result)); },
+            [&](sotto_status status, const char* why) { request.reading.failure.set(status, why); }
+        );
+    });
+}
+
 // Reads a request on the control thread, because no other thread could be started.
 void IncomingRequests::read_here(PreparingTask& reading) noexcept {
     reading.is_begun = true;
-    attempt(reading.body, [&](sotto_status status, const char* why) { reading.failure.set(status, why); });
+    reading.run();
     reading.done = true;
 }
 
@@ -64,7 +95,7 @@ std::unique_ptr<Incoming> IncomingRequests::take_done() noexcept {
         const auto holds = [&](const auto& earlier) { return earlier->holds(request); };
         const bool dropped = request.slot == nullptr && !request.reading.is_under_way();
         const bool read = request.reading.done.load(std::memory_order_acquire);
-        if (dropped || (read && std::none_of(requests_.begin(), here, holds))) {
+        if (dropped || (read && !request.is_unchecked() && std::none_of(requests_.begin(), here, holds))) {
             auto done = std::move(*here);
             requests_.erase(here);
             return done;
@@ -78,6 +109,7 @@ bool IncomingRequests::drop(const Slot& slot) noexcept {
     if (found == requests_.end()) {
         return false;
     }
+    checks_.drop(slot);
     (*found)->slot = nullptr;
     (*found)->reading.cancelled = true;
     return true;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "core/control/slot_task.hpp"
 #include "core/control/stream.hpp"
 #include "core/settings.hpp"
 #include "platform/thread.hpp"
@@ -48,6 +49,7 @@ struct OpenJob : EnterJob {
     void* prepared = nullptr;          // the backend's prepared request; or null
     const std::string* path = nullptr; // file of `state`
     const PageBuffer* state = nullptr; // state to restore, instead of opening a stream
+    SlotTask slots;                    // of SOTTO_OP_SLOTS
     StreamInfo opened;                 // out
 };
 
@@ -61,6 +63,7 @@ struct StepJob {
     std::vector<sotto_step_item> work;
     std::vector<AnswerIncrement> increment; // out
     std::vector<Failure> failures;          // out
+    std::uint32_t wakes = 0;                // wake-ups of streams that wait, counted before the step
 };
 
 // Gates that a job has reached, and its waits there.

@@ -47,16 +47,20 @@ bool JobDispatch::start() {
     if (slice.kind == Slice::Kind::none) {
         return false;
     }
-    if (awaits_fetch(slice) || !has_thread_for(slice)) {
+    if (awaits(slice) || !has_thread_for(slice)) {
         return true;
     }
-    starter_.begin(starter_.make(slice));
+    auto job = starter_.make(slice);
+    if (auto* step = std::get_if<StepJob>(&job->what)) {
+        step->wakes = streams_.waits().wakes();
+    }
+    starter_.begin(std::move(job));
     look_ahead();
     return true;
 }
 
-// Starts the thread that a slice needs. If that fails,
-// fails the streams of the slice and returns false.
+// Starts the thread that a slice needs. If that fails, fails the streams of the slice and returns false:
+// they would otherwise wait for as long as the system has no thread.
 bool JobDispatch::has_thread_for(const Slice& slice) noexcept {
     bool has = true;
     attempt(
@@ -71,13 +75,16 @@ bool JobDispatch::has_thread_for(const Slice& slice) noexcept {
     return has;
 }
 
-// Returns true if the stream that is to get a slot must wait until
-// its saved KV cache is read. Other streams continue meanwhile.
-bool JobDispatch::awaits_fetch(const Slice& slice) {
+// Returns true if the stream that is to get a slot must wait until the slot that its request names is free,
+// or until its saved KV cache is read. Other streams continue meanwhile.
+bool JobDispatch::awaits(const Slice& slice) {
     if (slice.kind != Slice::Kind::open && slice.kind != Slice::Kind::unpark) {
         return false;
     }
     auto& stream = first_stream_of(slice);
+    if (streams_.slot_waits().must_wait(stream, slice.parks)) {
+        return true;
+    }
     return streams_.fetches().must_wait(
         stream, slice.kind == Slice::Kind::unpark ? stream.kv.parked : kept_of(stream)
     );
@@ -90,7 +97,7 @@ bool JobDispatch::may_look_ahead() const noexcept {
            duty_.share() >= 1 && !duty_.pauses() && !settings_.is(SOTTO_ENGINE_DETERMINISTIC);
 }
 
-void JobDispatch::look_ahead() noexcept {
+void JobDispatch::look_ahead() {
     if (!may_look_ahead()) {
         return;
     }
@@ -98,16 +105,15 @@ void JobDispatch::look_ahead() noexcept {
     if (!streams_.scheduler().goes_on(clock_.now())) {
         return;
     }
-    const auto body = [&] {
-        Slice slice;
-        slice.kind = Slice::Kind::step;
-        for (Stream* stream : runner_.job()->streams) {
-            slice.shares.push_back({stream, 0});
-            slice.load.add_answer(stream->context() + 1);
-        }
-        runner_.follow_with(starter_.make(slice));
-    };
-    attempt(body, [](sotto_status, const char*) {}); // on failure, start() starts the step later
+    Slice slice;
+    slice.kind = Slice::Kind::step;
+    for (Stream* stream : runner_.job()->streams) {
+        slice.shares.push_back({stream, 0});
+        slice.load.add_answer(stream->context() + 1);
+    }
+    auto next = starter_.make(slice);
+    std::get<StepJob>(next->what).wakes = streams_.waits().wakes();
+    runner_.follow_with(std::move(next));
 }
 
 std::unique_ptr<Job> JobDispatch::take_done() noexcept {
@@ -141,7 +147,12 @@ std::int64_t JobDispatch::next_start() noexcept {
     const auto rested = duty_.rest_over();
     const auto due = rested != kNever ? rested : streams_.scheduler().wake(now);
     const bool listens = slices_.has_trace() && duty_.hears_frames(); // so that the trace misses no frame
-    return std::min({due, streams_.fetches().next_timeout(), listens ? now + kListenEvery : kNever});
+    return std::min(
+        {due,
+         streams_.fetches().next_timeout(),
+         streams_.waits().next_timeout(),
+         listens ? now + kListenEvery : kNever}
+    );
 }
 
 } // namespace sotto

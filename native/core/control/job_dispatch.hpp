@@ -30,11 +30,13 @@ public:
     );
 
     // Starts the next job of the streams if one can start now. No job may be
-    // under way. Returns true if anything changed. If it throws, nothing has started.
+    // under way. Returns true if anything changed. If start() throws, runner() says whether a job is under
+    // way.
     bool start();
     // Queues the next step if nothing else is due, so that the compute thread continues by itself: with
     // the smallest models, a round trip to the control thread before each token takes longer than the token.
-    void look_ahead() noexcept;
+    // If look_ahead() throws, nothing has changed; start() starts the step later.
+    void look_ahead();
     // If the job under way is done, removes and returns it, and learns from its duration; otherwise
     // returns null.
     std::unique_ptr<Job> take_done() noexcept;
@@ -53,7 +55,7 @@ public:
     ThreadClassPolicy& classes() noexcept { return classes_; }
 
 private:
-    bool awaits_fetch(const Slice& slice);
+    bool awaits(const Slice& slice);
     bool has_thread_for(const Slice& slice) noexcept;
     bool may_look_ahead() const noexcept;
 

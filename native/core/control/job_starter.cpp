@@ -1,5 +1,6 @@
 #include "core/control/job_starter.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/control/step_time.hpp"
@@ -85,6 +86,8 @@ void JobStarter::add_open(Job& job, const Slice& slice) {
     open.path = &reply.parsed.path;
     open.flags = stream_flags(settings_);
     open.state = reply.state.get();
+    open.slots.action = reply.parsed.action;
+    open.slots.slot = static_cast<std::uint32_t>(std::max(reply.parsed.slot, 0));
     open.recalls = kept_of(stream);
     reserve_for(job, stream.entry); // nothing throws from here on
     pins_.hand_over(stream.entry, stream.session.get(), job.closing);
@@ -136,7 +139,8 @@ void JobStarter::begin(std::unique_ptr<Job> job) noexcept {
 
 KvStateStore::Kept kept_of(const Stream& stream) noexcept {
     const auto& session = stream.reply->turn.session();
-    const bool fits = session != nullptr && session->kept_by == stream.entry.submission.id &&
+    const bool fits = session != nullptr && session->kept != nullptr &&
+                      session->kept->is_of(stream.entry.submission.id) &&
                       session->kept_group == stream.terms.group;
     return fits ? session->kept : nullptr;
 }

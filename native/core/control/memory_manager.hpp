@@ -10,7 +10,7 @@
 #include "core/control/state_spiller.hpp"
 #include "core/control/step_runner.hpp"
 #include "core/control/stream_table.hpp"
-#include "core/memory/ledger.hpp"
+#include "core/control/world.hpp"
 
 namespace sotto {
 
@@ -19,18 +19,18 @@ namespace sotto {
 // slots too, and their streams take turns. Control thread only.
 class MemoryManager {
 public:
-    struct Parts {
-        Registry& registry;
-        const Ledger& ledger;
-        const StreamTable& streams;
-        const IdleModels& idle;
-        StepRunner& runner;
-        Admission& admission;
-        ModelManager& models;
-        ModelResizer& resizer;
-        StateSpiller& spiller;
-    };
-    explicit MemoryManager(const Parts& parts) : parts_(parts) {}
+    MemoryManager(
+        const World& world,
+        const StreamTable& streams,
+        const IdleModels& idle,
+        StepRunner& runner,
+        Admission& admission,
+        ModelManager& models,
+        ModelResizer& resizer,
+        StateSpiller& spiller
+    )
+        : registry_(world.registry), ledger_(world.ledger), streams_(streams), idle_(idle), runner_(runner),
+          admission_(admission), models_(models), resizer_(resizer), spiller_(spiller) {}
 
     // Loads and resizes models, admits requests, and frees memory. Returns true if anything was started.
     bool balance();
@@ -45,7 +45,15 @@ private:
     bool shrink_largest(std::uint64_t bytes, bool all);
     bool is_settling() const noexcept;
 
-    const Parts parts_;
+    Registry& registry_;
+    const Ledger& ledger_;
+    const StreamTable& streams_;
+    const IdleModels& idle_;
+    StepRunner& runner_;
+    Admission& admission_;
+    ModelManager& models_;
+    ModelResizer& resizer_;
+    StateSpiller& spiller_;
 };
 
 } // namespace sotto

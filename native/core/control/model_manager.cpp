@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/attempt.hpp"
 #include "core/memory/report.hpp"
 
 namespace sotto {
@@ -46,7 +45,7 @@ void learn_slots(ModelEntry& entry) noexcept {
 } // namespace
 
 void ModelManager::load(Slot& slot) {
-    ModelEntry* entry = parts_.registry.find(slot.submission.id);
+    ModelEntry* entry = registry_.find(slot.submission.id);
     const bool given_up = entry != nullptr && entry->loader.cancelled.load();
     if (entry != nullptr && !given_up && !same_model(entry->submission, slot.submission)) {
         throw Error(
@@ -57,10 +56,10 @@ void ModelManager::load(Slot& slot) {
         );
     }
     if (entry != nullptr && entry->state == ModelEntry::State::ready) {
-        parts_.sender.done(slot, SOTTO_OK, "");
+        sender_.done(slot, SOTTO_OK, "");
         return;
     }
-    parts_.sender.accepted(slot);
+    sender_.accepted(slot);
     if (entry != nullptr && !given_up) {
         entry->requests.waiting.push_back(&slot); // an evicted model is loaded again
         return;
@@ -69,7 +68,7 @@ void ModelManager::load(Slot& slot) {
 }
 
 void ModelManager::plan(Slot& slot) {
-    parts_.sender.accepted(slot);
+    sender_.accepted(slot);
     begin_loading(slot, ModelEntry::State::planning, nullptr);
 }
 
@@ -77,28 +76,26 @@ void ModelManager::begin_loading(Slot& slot, ModelEntry::State state, ModelEntry
     auto fresh = std::make_unique<ModelEntry>(slot.submission);
     fresh->requests.waiting.push_back(&slot);
     fresh->state = state;
-    fresh->requests.used_at = parts_.clock.now();
-    parts_.registry.reserve(); // nothing throws from here on
+    fresh->requests.used_at = clock_.now();
+    registry_.reserve(); // nothing throws from here on
     if (given_up != nullptr) {
         given_up->state = ModelEntry::State::leaving; // its load was cancelled: the result is ignored
     }
     hand_to_loader(*fresh);
-    parts_.registry.add(std::move(fresh));
-    parts_.registry.publish();
+    registry_.add(std::move(fresh));
+    registry_.publish();
 }
 
 void ModelManager::unload(Slot& slot) {
-    ModelEntry* entry = parts_.registry.find(slot.submission.id);
+    ModelEntry* entry = registry_.find(slot.submission.id);
     if (entry == nullptr) {
         throw Error(SOTTO_ERROR_NOT_FOUND, "model '" + slot.submission.id + "' is not loaded: check the id");
     }
     std::vector<Slot*> waiting = {&slot};
-    parts_.sender.accepted(slot); // nothing throws from here on
+    sender_.accepted(slot); // nothing throws from here on
     waiting.swap(entry->requests.waiting);
     for (Slot* loading : waiting) {
-        parts_.sender.done(
-            *loading, SOTTO_ERROR_CANCELLED, "the model was unloaded while it was being loaded"
-        );
+        sender_.done(*loading, SOTTO_ERROR_CANCELLED, "the model was unloaded while it was being loaded");
     }
     leave(*entry, "the model was unloaded");
 }
@@ -108,28 +105,28 @@ void ModelManager::leave(ModelEntry& entry, std::string_view why) noexcept {
     entry.state = ModelEntry::State::leaving;
     entry.loader.cancelled = true;
     for (const auto& held : std::exchange(entry.requests.held, {})) {
-        parts_.sender.done(*held.slot, SOTTO_ERROR_CANCELLED, why);
+        sender_.done(*held.slot, SOTTO_ERROR_CANCELLED, why);
     }
-    parts_.adapters.drop_all(entry, SOTTO_ERROR_CANCELLED, why);
-    parts_.registry.publish();
-    parts_.ender.fail_all(entry, SOTTO_ERROR_CANCELLED, why);
-    parts_.pins.release_all(entry, false);
+    adapters_.drop_all(entry, SOTTO_ERROR_CANCELLED, why);
+    registry_.publish();
+    ender_.fail_all(entry, SOTTO_ERROR_CANCELLED, why);
+    pins_.release_all(entry, false);
 }
 
 void ModelManager::leave_all(std::string_view why) noexcept {
-    for (const auto& entry : parts_.registry.entries()) {
+    for (const auto& entry : registry_.entries()) {
         if (entry->state == ModelEntry::State::leaving) {
             continue;
         }
         for (Slot* slot : std::exchange(entry->requests.waiting, {})) {
-            parts_.sender.done(*slot, SOTTO_ERROR_CANCELLED, why);
+            sender_.done(*slot, SOTTO_ERROR_CANCELLED, why);
         }
         leave(*entry, why);
     }
 }
 
 bool ModelManager::cancel(Slot& slot) noexcept {
-    for (const auto& entry : parts_.registry.entries()) {
+    for (const auto& entry : registry_.entries()) {
         if (entry->state != ModelEntry::State::leaving &&
             cancel(*entry, slot)) { // unloading cannot be cancelled
             return true;
@@ -142,7 +139,7 @@ bool ModelManager::cancel(ModelEntry& entry, Slot& slot) noexcept {
     const bool held =
         std::erase_if(entry.requests.held, [&](const auto& one) { return one.slot == &slot; }) > 0;
     if (held || AdapterChanges::cancel(entry, slot)) {
-        parts_.sender.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
+        sender_.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
         return true;
     }
     if (std::erase(entry.requests.waiting, &slot) == 0) {
@@ -150,7 +147,7 @@ bool ModelManager::cancel(ModelEntry& entry, Slot& slot) noexcept {
     }
     const bool unwanted = entry.requests.waiting.empty() && entry.is_new();
     entry.loader.cancelled = entry.loader.cancelled.load() || unwanted; // set before the host gets the event
-    parts_.sender.done(slot, SOTTO_ERROR_CANCELLED, "loading was cancelled");
+    sender_.done(slot, SOTTO_ERROR_CANCELLED, "loading was cancelled");
     if (unwanted && !entry.loader.owns) { // the model waited for memory
         leave(entry, "loading was cancelled");
     }
@@ -159,12 +156,12 @@ bool ModelManager::cancel(ModelEntry& entry, Slot& slot) noexcept {
 
 void ModelManager::evict(ModelEntry& entry, bool remembers) noexcept {
     if (!entry.slots.pinned.empty()) {
-        parts_.pins.release_all(entry, remembers);
+        pins_.release_all(entry, remembers);
         return;
     }
     entry.state = ModelEntry::State::evicting;
     entry.loader.frees = entry.bytes();
-    parts_.registry.publish();
+    registry_.publish();
     hand_to_loader(entry);
 }
 
@@ -174,10 +171,10 @@ void ModelManager::hand_to_loader(ModelEntry& entry) noexcept {
 }
 
 void ModelManager::free_leaving() noexcept {
-    const auto& entries = parts_.registry.entries();
+    const auto& entries = registry_.entries();
     for (std::size_t i = 0; i < entries.size();) {
         auto& entry = *entries[i];
-        if (entry.state != ModelEntry::State::leaving || !parts_.idle.may_be_freed(entry)) {
+        if (entry.state != ModelEntry::State::leaving || !idle_.may_be_freed(entry)) {
             ++i;
         } else if (entry.model != nullptr) {
             hand_to_loader(entry);
@@ -188,7 +185,7 @@ void ModelManager::free_leaving() noexcept {
     }
 }
 
-bool ModelManager::take_loader_notes() noexcept {
+bool ModelManager::take_loader_notes() {
     bool any = false;
     while (auto note = loader_.take()) {
         any = true;
@@ -225,21 +222,20 @@ void ModelManager::came_back(ModelEntry& entry, LoaderNote::Kind kind, const Fai
         return;
     case LoaderNote::Kind::freed:
         entry.state = ModelEntry::State::evicted;
-        parts_.registry.publish();
+        registry_.publish();
         return;
     default:
         return refuse(entry, failure.status, failure.why);
     }
 }
 
-void ModelManager::tell_progress(ModelEntry& entry, float progress) noexcept {
+// If tell_progress() throws, the next event reports the progress.
+void ModelManager::tell_progress(ModelEntry& entry, float progress) {
     if (entry.state != ModelEntry::State::loading) {
         return;
     }
     for (Slot* slot : entry.requests.waiting) {
-        attempt(
-            [&] { parts_.sender.progress(*slot, progress); }, [](sotto_status, const char*) {}
-        ); // on failure, the next event reports the progress
+        sender_.progress(*slot, progress);
     }
 }
 
@@ -249,20 +245,15 @@ void ModelManager::loaded(ModelEntry& entry) noexcept {
     static_cast<ScheduledModel&>(entry) = ScheduledModel(); // measurements may be stale
     entry.traits = traits_of(info);
     entry.number = ++numbers_;
-    attempt(
-        [&] {
-            entry.loaded.backend = entry.model->backend().name();
-            entry.loaded.description = info.description;
-        },
-        [](sotto_status, const char*) {} // on failure, the model is listed without them
-    );
+    entry.loaded.backend = std::move(entry.loader.final_note->backend);
+    entry.loaded.details = std::move(entry.loader.final_note->details);
     entry.loaded.context = info.context;
     learn_slots(entry);
     entry.loaded.host = info.host;
     entry.loader.shape.streams = entry.loader.shape.layers = 0; // the next load may have more of both
     entry.need.may_shrink = false;
-    entry.requests.used_at = parts_.clock.now();
-    parts_.recorder.model(entry, entry.submission.id);
+    entry.requests.used_at = clock_.now();
+    recorder_.model(entry, entry.submission.id);
     if (is_new && entry.requests.waiting.empty()) {
         leave(entry, "loading was cancelled"); // cancelled after the loader had finished
     }
@@ -270,36 +261,24 @@ void ModelManager::loaded(ModelEntry& entry) noexcept {
         return;
     }
     entry.state = ModelEntry::State::ready;
-    parts_.preparer.retry();
-    parts_.registry.publish();
+    preparer_.retry();
+    registry_.publish();
     for (Slot* slot : std::exchange(entry.requests.waiting, {})) {
-        parts_.sender.done(*slot, SOTTO_OK, "");
+        sender_.done(*slot, SOTTO_OK, "");
     }
 }
 
 void ModelManager::planned(ModelEntry& entry) noexcept {
     const auto& submission = entry.submission;
-    const auto ceiling = parts_.ledger.ceiling();
+    const auto ceiling = ledger_.ceiling();
     const bool alone = submission.budget != 0;
     const auto budget = alone ? submission.budget : ceiling;
+    const auto used = alone ? 0 : ledger_.used();
+    const auto idle = alone ? 0 : idle_.bytes(nullptr);
     for (Slot* slot : std::exchange(entry.requests.waiting, {})) {
-        std::string plan;
-        const auto write = [&] {
-            plan = plan_json(
-                submission.id,
-                entry.need.plan,
-                budget,
-                alone ? 0 : parts_.ledger.used(),
-                alone ? 0 : parts_.idle.bytes(nullptr)
-            );
-        };
-        Failure failure;
-        attempt(write, [&](sotto_status status, const char* why) { failure.set(status, why); });
-        if (failure) {
-            parts_.sender.done(*slot, failure.status, failure.why);
-        } else {
-            parts_.sender.answered(*slot, std::move(plan));
-        }
+        sender_.guarded(*slot, [&] {
+            sender_.answered(*slot, plan_json(submission.id, entry.need.plan, budget, used, idle));
+        });
     }
     entry.state = ModelEntry::State::leaving;
 }
@@ -311,15 +290,15 @@ void ModelManager::refuse(ModelEntry& entry, sotto_status status, std::string_vi
         return;
     }
     for (Slot* slot : std::exchange(entry.requests.waiting, {})) {
-        parts_.sender.done(*slot, status, why);
+        sender_.done(*slot, status, why);
     }
     for (const auto& held : std::exchange(entry.requests.held, {})) {
-        parts_.sender.done(*held.slot, status, why);
+        sender_.done(*held.slot, status, why);
     }
-    parts_.adapters.drop_all(entry, status, why);
+    adapters_.drop_all(entry, status, why);
     if (entry.state == ModelEntry::State::loading) {
         entry.state = ModelEntry::State::evicted;
-        parts_.registry.publish();
+        registry_.publish();
     }
 }
 
@@ -327,10 +306,10 @@ void ModelManager::refuse(ModelEntry& entry, sotto_status status, std::string_vi
 void ModelManager::gone(ModelEntry& entry, sotto_status status, std::string_view why) noexcept {
     const bool left = entry.state == ModelEntry::State::leaving;
     const auto waiting = std::exchange(entry.requests.waiting, {});
-    parts_.registry.remove(entry);
-    parts_.registry.publish();
+    registry_.remove(entry);
+    registry_.publish();
     for (Slot* slot : waiting) {
-        parts_.sender.done(*slot, left ? SOTTO_OK : status, left ? "" : why);
+        sender_.done(*slot, left ? SOTTO_OK : status, left ? "" : why);
     }
 }
 

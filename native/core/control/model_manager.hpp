@@ -4,17 +4,14 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/control/active_streams.hpp"
 #include "core/control/adapter_changes.hpp"
 #include "core/control/event_sender.hpp"
 #include "core/control/idle_models.hpp"
 #include "core/control/request_ender.hpp"
-#include "core/control/slot_pins.hpp"
-#include "core/control/stream_preparer.hpp"
-#include "core/memory/ledger.hpp"
+#include "core/control/world.hpp"
 #include "core/model/model_loader.hpp"
 #include "core/model/registry.hpp"
-#include "core/telemetry/recorder.hpp"
-#include "platform/clock.hpp"
 
 namespace sotto {
 
@@ -22,28 +19,20 @@ namespace sotto {
 // freed. Control thread only, except give_up_loading().
 class ModelManager {
 public:
-    // Objects that ModelManager uses. All of them outlive it.
-    struct Parts {
-        Registry& registry;
-        const Ledger& ledger;
-        const Clock& clock;
-        Recorder& recorder;
-        EventSender& sender;
-        RequestEnder& ender;
-        SlotPins& pins;
-        AdapterChanges& adapters;
-        StreamPreparer& preparer;
-        const IdleModels& idle;
-    };
+    // `loaded`: notified when the loader has finished.
     ModelManager(
-        const Parts& parts,
-        const Hooks& hooks,
-        const Settings& settings,
-        DeviceManager& devices,
-        Ledger& ledger,
+        const World& world,
+        ActiveStreams& streams,
+        EventSender& sender,
+        RequestEnder& ender,
+        AdapterChanges& adapters,
+        const IdleModels& idle,
         Signal& loaded
     )
-        : parts_(parts), loader_(hooks, settings, devices, ledger, loaded) {}
+        : registry_(world.registry), ledger_(world.ledger), clock_(world.clock), recorder_(world.recorder),
+          sender_(sender), ender_(ender), pins_(streams.pins()), adapters_(adapters),
+          preparer_(streams.preparer()), idle_(idle),
+          loader_(world.hooks, world.settings, world.devices, world.ledger, loaded) {}
 
     // Start a request. If a function throws, no reference to the slot is kept.
     void load(Slot& slot);
@@ -53,7 +42,7 @@ public:
     bool cancel(Slot& slot) noexcept;
 
     // Processes the results of the loader. Returns true if there were any.
-    bool take_loader_notes() noexcept;
+    bool take_loader_notes();
     // Frees models that are being unloaded, once nothing uses them.
     void free_leaving() noexcept;
     // Passes a model to the loader's thread, which loads or frees it.
@@ -75,13 +64,22 @@ private:
     void begin_loading(Slot& slot, ModelEntry::State state, ModelEntry* given_up);
     bool cancel(ModelEntry& entry, Slot& slot) noexcept;
     void leave(ModelEntry& entry, std::string_view why) noexcept;
-    void tell_progress(ModelEntry& entry, float progress) noexcept;
+    void tell_progress(ModelEntry& entry, float progress);
     void came_back(ModelEntry& entry, LoaderNote::Kind kind, const Failure& failure) noexcept;
     void loaded(ModelEntry& entry) noexcept;
     void planned(ModelEntry& entry) noexcept;
     void gone(ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
 
-    const Parts parts_;
+    Registry& registry_;
+    const Ledger& ledger_;
+    const Clock& clock_;
+    Recorder& recorder_;
+    EventSender& sender_;
+    RequestEnder& ender_;
+    SlotPins& pins_;
+    AdapterChanges& adapters_;
+    StreamPreparer& preparer_;
+    const IdleModels& idle_;
     ModelLoader loader_;
     std::uint64_t numbers_ = 0; // of the model that was loaded last
 };

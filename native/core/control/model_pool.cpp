@@ -17,50 +17,11 @@ ModelPool::ModelPool(
     : registry_(world.registry), jobs_(jobs.starter()),
       spiller_(world.hooks, world.settings, world.kv_states, jobs.classes(), wake),
       adapters_(world.registry, sender), idle_(world.registry, jobs.runner()),
-      models_(
-          ModelManager::Parts{
-              .registry = world.registry,
-              .ledger = world.ledger,
-              .clock = world.clock,
-              .recorder = world.recorder,
-              .sender = sender,
-              .ender = ender,
-              .pins = streams.pins(),
-              .adapters = adapters_,
-              .preparer = streams.preparer(),
-              .idle = idle_
-          },
-          world.hooks,
-          world.settings,
-          world.devices,
-          world.ledger,
-          wake
-      ),
+      models_(world, streams, sender, ender, adapters_, idle_, wake),
       evacuation_(world.registry, world.devices, moves, idle_, ender, models_),
-      resizer_(
-          {.registry = world.registry,
-           .ledger = world.ledger,
-           .scheduler = streams.scheduler(),
-           .streams = streams.table(),
-           .recorder = world.recorder,
-           .jobs = jobs.starter(),
-           .pins = streams.pins(),
-           .preparer = streams.preparer(),
-           .ender = ender,
-           .models = models_}
-      ),
+      resizer_(world, streams, jobs.starter(), ender, models_),
       admission_(world.ledger, idle_, jobs.runner(), evacuation_, sender, std::move(answer)),
-      memory_(
-          {.registry = world.registry,
-           .ledger = world.ledger,
-           .streams = streams.table(),
-           .idle = idle_,
-           .runner = jobs.runner(),
-           .admission = admission_,
-           .models = models_,
-           .resizer = resizer_,
-           .spiller = spiller_}
-      ) {}
+      memory_(world, streams.table(), idle_, jobs.runner(), admission_, models_, resizer_, spiller_) {}
 
 void ModelPool::submit(Slot& slot) {
     switch (slot.submission.kind) {

@@ -37,6 +37,8 @@ public:
         Admission::Answer answer
     );
 
+    const Registry& registry() const noexcept { return registry_; }
+
     // Starts a request that loads, unloads or plans a model, or changes its
     // adapters. If submit() throws, no reference to the slot is kept.
     void submit(Slot& slot);
@@ -48,7 +50,7 @@ public:
     void give_up_loading() noexcept { models_.give_up_loading(); }
 
     // Process the results of the loader, and apply adapter changes. Each returns true if anything changed.
-    bool take_loader_notes() noexcept { return models_.take_loader_notes(); }
+    bool take_loader_notes() { return models_.take_loader_notes(); }
     bool apply_adapters() noexcept { return adapters_.apply(); }
     // Starts the evictions that the devices require. Returns true if any was started.
     bool evacuate() noexcept { return evacuation_.advance(); }

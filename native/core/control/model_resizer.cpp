@@ -26,13 +26,13 @@ bool claim_slots(ModelEntry& entry, std::uint32_t slots) noexcept {
 bool ModelResizer::grow(ModelEntry& entry) {
     const bool full = has_slots(entry) && entry.traits.streams < entry.loaded.max_slots &&
                       entry.open_streams >= entry.traits.streams;
-    const auto slots = full && parts_.scheduler.waits_for_room(entry) ? slots_for(entry) : 0;
+    const auto slots = full && scheduler_.waits_for_room(entry) ? slots_for(entry) : 0;
     return slots > entry.traits.streams && resize(entry, slots);
 }
 
 std::uint32_t ModelResizer::slots_for(const ModelEntry& entry) const noexcept {
     const auto has = entry.traits.streams;
-    const auto free = parts_.ledger.free();
+    const auto free = ledger_.free();
     const auto computes = entry.claims.compute.bytes();
     // Returns how many slots fit, at most `most`, beside the compute buffers for `most` slots.
     const auto within = [&](std::uint32_t most) {
@@ -45,23 +45,23 @@ std::uint32_t ModelResizer::slots_for(const ModelEntry& entry) const noexcept {
 }
 
 bool ModelResizer::resize(ModelEntry& entry, std::uint32_t slots) {
-    if (!parts_.jobs.may_begin() || !entry.slots.closing.empty()) {
+    if (!jobs_.may_begin() || !entry.slots.closing.empty()) {
         return false;
     }
-    auto job = parts_.jobs.make(entry);
-    for (const auto& stream : parts_.streams.all()) {
+    auto job = jobs_.make(entry);
+    for (const auto& stream : streams_.all()) {
         if (&stream->entry == &entry && !stream->is_outside() && stream->handle != nullptr) {
             job->streams.push_back(stream.get());
         }
     }
     job->what = ResizeJob{slots, std::vector<KvStateStore::Kept>(job->streams.size())};
-    entry.slots.closing.reserve(parts_.streams.all().size()); // so that RequestEnder::release() cannot fail
+    entry.slots.closing.reserve(streams_.all().size()); // so that RequestEnder::release() cannot fail
     if (slots > entry.traits.streams && !claim_slots(entry, slots)) {
         return false;
     }
     SlotPins::park(entry, job->closing);
     entry.open_streams -= static_cast<std::uint32_t>(job->streams.size()); // no throw from here on
-    parts_.jobs.begin(std::move(job));
+    jobs_.begin(std::move(job));
     return true;
 }
 
@@ -69,22 +69,22 @@ void ModelResizer::resized(Job& job, ResizeJob& resize) noexcept {
     auto& entry = *job.entry;
     const auto& info = entry.model->info();
     entry.traits.streams = info.streams;
-    parts_.preparer.retry();
-    parts_.pins.trim(entry);
+    preparer_.retry();
+    pins_.trim(entry);
     Ledger::Claim::correct(entry.claims.kv, info.kv, entry.claims.compute, info.compute);
     entry.loaded.host = info.host;
     for (std::size_t i = 0; i < job.streams.size(); ++i) {
         auto& stream = *job.streams[i];
         stream.kv.parked = std::move(resize.kept[i]);
-        parts_.ender.parked(stream);
+        ender_.parked(stream);
     }
-    parts_.recorder.model(entry, entry.submission.id);
-    parts_.registry.publish();
+    recorder_.model(entry, entry.submission.id);
+    registry_.publish();
     if (!job.failure || info.streams > 0) {
         return;
     }
-    parts_.ender.fail_all(entry, job.failure.status, job.failure.why);
-    parts_.models.refuse(entry, job.failure.status, job.failure.why);
+    ender_.fail_all(entry, job.failure.status, job.failure.why);
+    models_.refuse(entry, job.failure.status, job.failure.why);
 }
 
 } // namespace sotto

@@ -3,13 +3,11 @@
 
 #include <cstdint>
 
-#include "core/control/idle_models.hpp"
+#include "core/control/active_streams.hpp"
 #include "core/control/job_starter.hpp"
 #include "core/control/model_manager.hpp"
 #include "core/control/request_ender.hpp"
-#include "core/control/stream_table.hpp"
-#include "core/memory/ledger.hpp"
-#include "core/schedule/scheduler.hpp"
+#include "core/control/world.hpp"
 
 namespace sotto {
 
@@ -17,19 +15,16 @@ namespace sotto {
 // and get slots again in turn. Control thread only.
 class ModelResizer {
 public:
-    struct Parts {
-        Registry& registry;
-        const Ledger& ledger;
-        const Scheduler& scheduler;
-        const StreamTable& streams;
-        Recorder& recorder;
-        JobStarter& jobs;
-        SlotPins& pins;
-        StreamPreparer& preparer;
-        RequestEnder& ender;
-        ModelManager& models;
-    };
-    explicit ModelResizer(const Parts& parts) : parts_(parts) {}
+    ModelResizer(
+        const World& world,
+        ActiveStreams& streams,
+        JobStarter& jobs,
+        RequestEnder& ender,
+        ModelManager& models
+    )
+        : registry_(world.registry), ledger_(world.ledger), scheduler_(streams.scheduler()),
+          streams_(streams.table()), recorder_(world.recorder), jobs_(jobs), pins_(streams.pins()),
+          preparer_(streams.preparer()), ender_(ender), models_(models) {}
 
     // Starts resizing the model to `slots`. Returns false if the resize cannot start now.
     bool resize(ModelEntry& entry, std::uint32_t slots);
@@ -45,7 +40,16 @@ public:
 private:
     std::uint32_t slots_for(const ModelEntry& entry) const noexcept;
 
-    const Parts parts_;
+    Registry& registry_;
+    const Ledger& ledger_;
+    const Scheduler& scheduler_;
+    const StreamTable& streams_;
+    Recorder& recorder_;
+    JobStarter& jobs_;
+    SlotPins& pins_;
+    StreamPreparer& preparer_;
+    RequestEnder& ender_;
+    ModelManager& models_;
 };
 
 } // namespace sotto

@@ -7,6 +7,10 @@
 
 namespace sotto {
 
+void PreparingTask::run() noexcept {
+    attempt(body, [this](sotto_status status, const char* why) { failure.set(status, why); });
+}
+
 PreparingThreads::~PreparingThreads() {
     stopping_ = true;
     for (auto& workers : workers_) {
@@ -66,7 +70,7 @@ void PreparingThreads::work(Worker& worker, bool yields) {
             }
             continue;
         }
-        attempt(task->body, [&](sotto_status status, const char* why) { task->failure.set(status, why); });
+        task->run();
         worker.is_busy.store(false, std::memory_order_release);
         task->done.store(true, std::memory_order_release); // from here on, the control thread owns the task
         finished_.notify();

@@ -26,6 +26,8 @@ struct PreparingTask {
     Failure failure;               // out: error that the body threw
     std::atomic<bool> done{false}; // out: set last
 
+    // Runs `body`; sets `failure` if it throws.
+    void run() noexcept;
     bool is_under_way() const noexcept { return is_begun && !done.load(std::memory_order_acquire); }
 };
 

@@ -43,7 +43,9 @@ void RequestEnder::answer(Stream& stream, std::string response) noexcept {
 }
 
 void RequestEnder::conclude(Stream& stream) noexcept {
-    stream.busy = stream.busy && !std::exchange(stream.kv.awaits_fetch, false);
+    const bool reads = std::exchange(stream.kv.awaits_fetch, false);
+    const bool waits = std::exchange(stream.awaits_slot, false);
+    stream.busy = stream.busy && !reads && !waits;
     if (stream.state == Stream::State::parked && !stream.busy) {
         ++stream.entry.open_streams; // the stream counts as open until its handle is closed
         stream.session.reset();      // a parked stream has no slot that its session could keep

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/attempt.hpp"
 #include "core/control/event_sender.hpp"
 #include "core/control/slot_pins.hpp"
 #include "core/control/step_runner.hpp"
@@ -30,6 +31,12 @@ public:
     // Ends the request of `stream` with an error, and calls conclude() for all streams of
     // the request. Does nothing if the request has ended already.
     void fail(Stream& stream, sotto_status status, std::string_view why) noexcept;
+    // Runs `body`, which handles the result of a job for `stream`. If `body` throws, ends the request with
+    // the error.
+    template <typename Body>
+    void guarded(Stream& stream, const Body& body) noexcept {
+        attempt(body, [&](sotto_status status, const char* why) { fail(stream, status, why); });
+    }
     // Ends all requests of a model with an error. Returns true if the model had any.
     bool fail_all(const ModelEntry& entry, sotto_status status, std::string_view why) noexcept;
     // Ends the request of `stream`, which needed no step, by sending `response` to the host.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/attempt.hpp"
+#include "request/operations.hpp"
 
 namespace sotto {
 namespace {
@@ -10,19 +11,38 @@ namespace {
 // Returns the names of a model's operations, separated by commas.
 std::string operations_of(const ModelInfo& model) {
     std::string names;
-    for (sotto_op op = 1; is_operation(op); ++op) {
-        if (model.does(op) && !is_about_sessions(op)) {
+    for (sotto_op op = 1; op <= kLastOperation; ++op) {
+        if (is_operation(op) && model.does(backend_operation(op)) && !is_about_sessions(op)) {
             names += (names.empty() ? "" : ", ") + std::string(operation_name(op));
         }
     }
     return names;
 }
 
+void check_slot(const Model& loaded, std::int32_t slot) {
+    const auto& model = loaded.info();
+    if (!model.does(SOTTO_OP_SLOTS)) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "id_slot: backend '" + loaded.backend().name() +
+                "' does not number its slots; remove the field, or use another model"
+        );
+    }
+    if (const auto slots = static_cast<std::int32_t>(model.streams); slot >= slots) {
+        throw invalid_argument(
+            "id_slot",
+            std::to_string(slot),
+            "the number of a slot, 0 to " + std::to_string(slots - 1) +
+                "; use another slot, or load the model with more (options.parallel)"
+        );
+    }
+}
+
 // Throws Error(SOTTO_ERROR_UNSUPPORTED) if the model does not support the
 // operation, or a field of the request that would otherwise be ignored silently.
 void check_can(const Model& loaded, sotto_op op, const ParsedRequest& parsed) {
     const auto& model = loaded.info();
-    if (!model.does(op)) {
+    if (!model.does(backend_operation(op))) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
             invalid(
@@ -36,6 +56,9 @@ void check_can(const Model& loaded, sotto_op op, const ParsedRequest& parsed) {
     const auto backend = [&](const std::string& field) {
         return field + ": backend '" + loaded.backend().name() + "' ";
     };
+    if (parsed.slot >= 0) {
+        check_slot(loaded, parsed.slot);
+    }
     if (!parsed.form.empty() && !model.can(SOTTO_CAPABILITY_CONSTRAINABLE)) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
@@ -54,6 +77,12 @@ void check_can(const Model& loaded, sotto_op op, const ParsedRequest& parsed) {
             backend("logprobs") + "does not support logprobs; remove the field, or use another model"
         );
     }
+    if (parsed.return_tokens && !model.can(SOTTO_CAPABILITY_TOKENS)) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            backend("return_tokens") + "does not report tokens; remove the field, or use another model"
+        );
+    }
 }
 
 } // namespace
@@ -64,18 +93,23 @@ RequestIntake::RequestIntake(
     Admission& admission,
     RequestEnder& ender,
     EventSender& sender,
+    GuardChecks& checks,
     Signal& wake
 )
     : settings_(world.settings), clock_(world.clock), registry_(world.registry), streams_(streams),
       admission_(admission), ender_(ender), sender_(sender), warnings_(world.hooks.log),
-      sessions_(
-          Sessions::kMaxSessions,
-          [this](const std::string& model) {
-              const auto* entry = registry_.find(model);
-              return entry == nullptr ? 0 : entry->loaded.max_slots;
-          }
-      ),
-      incoming_(streams.threads(), world.settings, wake), files_(world.hooks) {
+      stored_{
+          Sessions(
+              Sessions::kMaxSessions,
+              [this](const std::string& model) {
+                  const auto* entry = registry_.find(model);
+                  return entry == nullptr ? 0 : entry->loaded.max_slots;
+              }
+          ),
+          Responses()
+      },
+      kv_states_(world.kv_states), incoming_(streams.threads(), world.settings, checks, wake),
+      files_(world.hooks) {
     files_.notify(wake);
 }
 
@@ -105,16 +139,24 @@ void RequestIntake::cancel_files(std::string_view why) noexcept {
 // the caller can end the request with the error.
 void RequestIntake::proceed(Incoming& incoming) {
     Slot& slot = *incoming.slot;
+    if (incoming.op == SOTTO_OP_CHECK) {
+        warnings_.warn_of(incoming.parsed.unknown);
+        return sender_.answered(slot, to_json(incoming.verdict));
+    }
+    if (is_about_games(incoming.op)) {
+        return start_game(slot, incoming.parsed);
+    }
     if (!is_about_sessions(incoming.op)) {
         return answer(slot, std::move(incoming.parsed));
     }
-    auto response = sessions_.answer(incoming.op, incoming.session_request);
+    auto response = stored_.sessions.answer(incoming.op, incoming.session_request);
     streams_.pins().release_unpinned();
     sender_.answered(slot, std::move(response));
 }
 
 bool RequestIntake::take_read() noexcept {
     bool any = incoming_.start_reading();
+    any = incoming_.start_checking() || any;
     while (const auto read = incoming_.take_done()) {
         finish_reading(*read);
         streams_.preparer().retry(); // the thread that read the request is free
@@ -133,10 +175,7 @@ void RequestIntake::finish_reading(Incoming& incoming) noexcept {
         sender_.done(slot, failure.status, failure.why);
         return;
     }
-    attempt(
-        [&] { proceed(incoming); },
-        [&](sotto_status status, const char* why) { sender_.done(slot, status, why); }
-    );
+    sender_.guarded(slot, [&] { proceed(incoming); });
 }
 
 bool RequestIntake::take_prepared() noexcept {
@@ -163,19 +202,27 @@ bool RequestIntake::take_prepared() noexcept {
 // model lacks memory. If answer() throws, no reference to the slot is kept.
 void RequestIntake::answer(Slot& slot, ParsedRequest parsed) {
     warnings_.warn_of(parsed.unknown);
-    ModelEntry* entry = registry_.find(sessions_.model_of(parsed));
+    ModelEntry* entry = registry_.find(stored_.sessions.model_of(parsed));
+    const bool lists = slot.submission.op == SOTTO_OP_SLOTS && parsed.action == SlotAction::list;
+    if (lists && entry != nullptr && entry->state == ModelEntry::State::evicted) { // does not load it
+        return sender_.answered(slot, R"({"slots":[]})");
+    }
     if (entry != nullptr && admission_.must_hold(*entry)) {
         admission_.hold(slot, *entry, parsed.on_budget);
         return;
     }
-    auto turn = sessions_.begin(slot.submission.op, slot.id.load(), parsed, slot.submission.body);
+    const auto op = slot.submission.op;
+    auto turn = parsed.respond ? stored_.responses.begin(slot.id.load(), parsed, slot.submission.body)
+                               : stored_.sessions.begin(op, slot.id.load(), parsed, slot.submission.body);
     if (entry == nullptr || entry->state != ModelEntry::State::ready) {
         const char* why = entry == nullptr ? "' is not loaded: load it first with sotto_engine_load_model()"
                                            : "' is still loading: wait for its SOTTO_EVENT_REQUEST_DONE";
         throw Error(SOTTO_ERROR_NOT_FOUND, "model '" + parsed.model + why);
     }
-    check_can(*entry->model, slot.submission.op, parsed);
-    if (slot.submission.op == SOTTO_OP_RESTORE_STATE && slot.submission.state == nullptr) {
+    check_can(*entry->model, op, parsed);
+    const bool restores =
+        op == SOTTO_OP_RESTORE_STATE || (op == SOTTO_OP_SLOTS && parsed.action == SlotAction::restore);
+    if (restores && slot.submission.state == nullptr) {
         sender_.accepted(slot);
         files_.read(slot, parsed.path, max_state_size(entry->model->info())); // file_done() continues
         return;
@@ -190,11 +237,13 @@ void RequestIntake::start(Slot& slot, ModelEntry& entry, ParsedRequest parsed, T
     slot.done->events = std::make_unique<RequestEvents>(
         parsed.answers, slot.target_tps.load(std::memory_order_relaxed), settings_.target_tps
     );
-    const auto reply = std::make_shared<Reply>(slot, std::move(parsed), std::move(turn), std::move(adapters));
+    const auto reply = std::make_shared<Reply>(
+        slot, std::move(parsed), std::move(turn), std::move(adapters), entry.model->backend().fingerprint()
+    );
     auto streams = streams_for(reply, entry);
     streams_.preparer().retry();
     streams_.table().reserve(streams.size());
-    if (reply->op != SOTTO_OP_RESTORE_STATE) { // a restore request was accepted before its file was read
+    if (reply->state == nullptr) { // a restore request was accepted before its file was read
         sender_.accepted(slot);
     }
     streams_.add(std::move(streams));
@@ -208,16 +257,57 @@ RequestIntake::streams_for(const std::shared_ptr<Reply>& reply, ModelEntry& entr
             std::make_unique<Stream>(reply, i, entry, streams_.table().next_number(), clock_.now())
         );
         auto& stream = *streams.back();
+        const bool speaks = !has_data(reply->op) && reply->op != SOTTO_OP_SAVE_STATE;
+        if (speaks && settings_.guard != nullptr && reply->slot.listener == nullptr) {
+            reply->guard =
+                settings_.guard->model_rules(guard::Stage::output).empty() ? nullptr : settings_.guard;
+            if (!settings_.guard->chain(guard::Stage::output).empty()) {
+                stream.output.answer.check(settings_.guard);
+            }
+        }
         // Several choices are not prepared in advance, unless the body is large: the choices must start
         // together, so that the same streams share a batch, with the same rounding, in every run.
         const bool alone = reply->parsed.answers == 1 || stream.terms.large;
-        stream.unprepared = alone && entry.model->can_prepare() && reply->op != SOTTO_OP_RESTORE_STATE;
+        const bool prepares = reply->op != SOTTO_OP_RESTORE_STATE && reply->op != SOTTO_OP_SLOTS;
+        stream.unprepared = alone && entry.model->can_prepare() && prepares;
     }
     return streams;
 }
 
+// Starts saving or restoring all conversations; file_done() continues.
+void RequestIntake::start_game(Slot& slot, ParsedRequest& parsed) {
+    const bool saves = slot.submission.op == SOTTO_OP_SAVE_GAME;
+    std::shared_ptr<StateTask> task;
+    if (saves) {
+        auto state = game_state_of(stored_, kv_states_);
+        task = std::make_shared<GameWrite>(parsed.path, std::move(parsed.files), std::move(state));
+    } else {
+        task = std::make_shared<GameRead>(parsed.path, std::move(parsed.files), files_.hooks());
+    }
+    sender_.accepted(slot);
+    files_.start(slot, std::move(task));
+}
+
+void RequestIntake::restore_game(Slot& slot, GameRead& read) {
+    const auto fits = [this](const std::string& model, std::string_view blob) {
+        const auto* entry = registry_.find(model);
+        return entry != nullptr && entry->state == ModelEntry::State::ready &&
+               is_state_of(*entry->model, blob);
+    };
+    auto counts = read.counts();
+    counts.kv_states = 0;
+    restore_game_state(read.take(), stored_, kv_states_, fits, counts);
+    read.counts() = counts;
+    streams_.pins().release_unpinned(); // of sessions that were replaced
+    sender_.answered(slot, read.response());
+}
+
 bool RequestIntake::take_files() noexcept {
     bool any = false;
+    attempt(
+        [&] { files_.each_progress([&](Slot& slot, float progress) { sender_.progress(slot, progress); }); },
+        [](sotto_status, const char*) {} // the next progress is sent
+    );
     for (;;) {
         const auto done = files_.take_done();
         if (done.slot == nullptr) {
@@ -229,18 +319,21 @@ bool RequestIntake::take_files() noexcept {
 }
 
 void RequestIntake::file_done(Slot& slot, StateTask& task) noexcept {
-    const auto go_on = [&] {
+    sender_.guarded(slot, [&] {
         if (task.failure()) {
             throw Error(task.failure().status, task.failure().why);
         }
         if (auto* read = dynamic_cast<StateRead*>(&task)) {
             slot.submission.state = std::make_shared<const PageBuffer>(read->take());
             add(slot);
+        } else if (auto* game = dynamic_cast<GameRead*>(&task)) {
+            restore_game(slot, *game);
+        } else if (const auto* saved = dynamic_cast<GameWrite*>(&task)) {
+            sender_.answered(slot, saved->response());
         } else {
             sender_.answered(slot, static_cast<StateWrite&>(task).response());
         }
-    };
-    attempt(go_on, [&](sotto_status status, const char* why) { sender_.done(slot, status, why); });
+    });
 }
 
 } // namespace sotto

@@ -13,7 +13,8 @@
 #include "core/control/request_ender.hpp"
 #include "core/control/state_files.hpp"
 #include "core/control/world.hpp"
-#include "core/session/sessions.hpp"
+#include "core/game/game_state.hpp"
+#include "core/game/game_task.hpp"
 
 namespace sotto {
 
@@ -28,6 +29,7 @@ public:
         Admission& admission,
         RequestEnder& ender,
         EventSender& sender,
+        GuardChecks& checks,
         Signal& wake
     );
 
@@ -50,7 +52,7 @@ public:
     bool take_prepared() noexcept;
     bool take_files() noexcept;
 
-    const Sessions& sessions() const noexcept { return sessions_; }
+    const Sessions& sessions() const noexcept { return stored_.sessions; }
     StateFiles& files() noexcept { return files_; }
 
 private:
@@ -60,6 +62,8 @@ private:
     void start(Slot& slot, ModelEntry& entry, ParsedRequest parsed, Turn turn);
     std::vector<std::unique_ptr<Stream>> streams_for(const std::shared_ptr<Reply>& reply, ModelEntry& entry);
     void file_done(Slot& slot, StateTask& task) noexcept;
+    void start_game(Slot& slot, ParsedRequest& parsed);
+    void restore_game(Slot& slot, GameRead& read);
 
     const Settings& settings_;
     const Clock& clock_;
@@ -69,7 +73,8 @@ private:
     RequestEnder& ender_;
     EventSender& sender_;
     FieldWarnings warnings_;
-    Sessions sessions_;
+    Conversations stored_;
+    KvStateStore& kv_states_;
     IncomingRequests incoming_;
     StateFiles files_;
 };

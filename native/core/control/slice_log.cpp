@@ -28,6 +28,16 @@ std::uint32_t decoded(const Job& job) noexcept {
     return all;
 }
 
+Meter::Drafts drafts_of(const Job& job) noexcept {
+    Meter::Drafts drafts;
+    for (const auto& work : work_of(job)) {
+        drafts.tokens += work.decoded > 1 ? work.decoded - 1 : 0;
+        drafts.steps += work.decoded > 1 ? 1 : 0;
+        drafts.accepted += work.generated != 0 && work.decoded == 0 && work.evaluated == 0 ? 1 : 0;
+    }
+    return drafts;
+}
+
 sotto_slice stretch(sotto_slice_kind kind, std::int64_t begin, std::int64_t end) noexcept {
     sotto_slice slice{};
     slice.kind = kind;
@@ -68,7 +78,9 @@ void SliceLog::add(const Job& job) noexcept {
         .gated = job.gates.gated_ns,
         .prompt = sum(job, &sotto_step_item::evaluated),
         .generated = sum(job, &sotto_step_item::generated),
+        .streams = static_cast<std::uint32_t>(job.streams.size()),
         .steps = is_step(job),
+        .drafts = drafts_of(job),
     });
     if (!trace_.is_kept()) {
         return;

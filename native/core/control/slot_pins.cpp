@@ -31,7 +31,9 @@ bool SlotPins::keep(Stream& stream) noexcept {
         return false;
     }
     session->kept.reset(); // the slot still holds the KV cache
-    entry.slots.pinned.push_back({session, std::exchange(stream.handle, nullptr)}); // capacity was reserved
+    entry.slots.pinned.push_back(
+        {session, std::exchange(stream.handle, nullptr), stream.slot()}
+    ); // capacity was reserved
     expect(entry, *session, true);
     return true;
 }

@@ -4,8 +4,6 @@
 #include <array>
 #include <string>
 
-#include "base/attempt.hpp"
-
 namespace sotto {
 namespace {
 
@@ -49,7 +47,7 @@ std::int64_t StallWatch::next_report(const Job* job) const noexcept {
     return std::max({since(job), ended, reported_}) + (ends() ? kToReportEnding : kToReport);
 }
 
-void StallWatch::report(const Job* job) noexcept {
+void StallWatch::report(const Job* job) {
     const auto now = clock_.now();
     if (now < next_report(job)) {
         return;
@@ -57,18 +55,15 @@ void StallWatch::report(const Job* job) noexcept {
     constexpr std::int64_t kSecond = 1'000'000'000;
     reported_ = now;
     const auto& entry = *awaited(job);
-    const auto write = [&] {
-        const auto& backend = entry.loaded.backend.empty() ? entry.submission.backend : entry.loaded.backend;
-        const char* function = job != nullptr      ? function_of(*job)
-                               : entry.loader.owns ? "open() or close()"
-                                                   : "prepare()";
-        log_.warn(
-            "backend '" + backend + "' has not returned from " + function + " for model '" +
-            entry.submission.id + "' for " + std::to_string((now - since(job)) / kSecond) + " s; " +
-            (ends() ? "sotto_engine_destroy() waits for it" : "the engine's other models wait for it")
-        );
-    };
-    attempt(write, [](sotto_status, const char*) {}); // if out of memory, the next report tries again
+    const auto& backend = entry.loaded.backend.empty() ? entry.submission.backend : entry.loaded.backend;
+    const char* function = job != nullptr      ? function_of(*job)
+                           : entry.loader.owns ? "open() or close()"
+                                               : "prepare()";
+    log_.warn(
+        "backend '" + backend + "' has not returned from " + function + " for model '" + entry.submission.id +
+        "' for " + std::to_string((now - since(job)) / kSecond) + " s; " +
+        (ends() ? "sotto_engine_destroy() waits for it" : "the engine's other models wait for it")
+    );
 }
 
 } // namespace sotto

@@ -23,8 +23,8 @@ public:
     // Returns when the next report is due; kNever: no call
     // is under way. `job`: the job under way, or null.
     std::int64_t next_report(const Job* job) const noexcept;
-    // Logs a report if one is due.
-    void report(const Job* job) noexcept;
+    // Logs a report if one is due. If report() throws, the next report tries again.
+    void report(const Job* job);
 
 private:
     bool ends() const noexcept { return ends_since_ != kNever; }

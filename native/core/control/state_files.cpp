@@ -15,14 +15,26 @@ void StateFiles::read(Slot& slot, const std::string& path, std::uint64_t max_siz
     start(slot, std::make_shared<StateRead>(path, hooks_, max_size));
 }
 
-void StateFiles::write(Slot& slot, const std::string& path, PageBuffer state, std::uint32_t tokens) {
-    start(slot, std::make_shared<StateWrite>(path, std::move(state), tokens));
+void StateFiles::write(
+    Slot& slot, const std::string& path, PageBuffer state, std::uint32_t tokens, std::int32_t of_slot
+) {
+    start(slot, std::make_shared<StateWrite>(path, std::move(state), tokens, of_slot));
 }
 
 void StateFiles::start(Slot& slot, std::shared_ptr<StateTask> task) {
     requests_.reserve(requests_.size() + 1);
     worker_.start(task);
     requests_.push_back({&slot, std::move(task)}); // capacity was reserved
+}
+
+void StateFiles::each_progress(const std::function<void(Slot&, float)>& found) {
+    for (auto& request : requests_) {
+        const auto progress = request.task->progress();
+        if (progress != request.told && !request.task->is_done()) {
+            request.told = progress;
+            found(*request.slot, progress);
+        }
+    }
 }
 
 StateFiles::Request StateFiles::take(std::size_t index) noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ public:
     struct Request {
         Slot* slot = nullptr; // null: none
         std::shared_ptr<StateTask> task;
+        float told = 0; // progress
     };
 
     explicit StateFiles(const Hooks& hooks);
@@ -28,10 +30,20 @@ public:
     // `finished`: notified each time a file has been read or written.
     void notify(Signal& finished) noexcept { worker_.tell(&finished); }
     // read() starts reading the file of a request that restores a state of at most `max_size` bytes; write()
-    // starts writing the file of a request that saves a state. If either throws, nothing has changed.
+    // starts writing the file of a request that saves a state. `of_slot`: number of the slot that the state
+    // is of; -1: of a stream. If either throws, nothing has changed.
     void read(Slot& slot, const std::string& path, std::uint64_t max_size);
-    void write(Slot& slot, const std::string& path, PageBuffer state, std::uint32_t tokens);
+    void write(
+        Slot& slot, const std::string& path, PageBuffer state, std::uint32_t tokens, std::int32_t of_slot = -1
+    );
 
+    const Hooks& hooks() const noexcept { return hooks_; }
+    // Starts another task for a request. If start() throws, nothing has changed.
+    void start(Slot& slot, std::shared_ptr<StateTask> task);
+
+    // Calls `found` with each request whose task's progress has changed since the last call, and the
+    // progress.
+    void each_progress(const std::function<void(Slot& slot, float progress)>& found);
     // Removes and returns the oldest request whose file has been read or written;
     // returns a request with a null slot if no file is done.
     Request take_done() noexcept;
@@ -41,7 +53,6 @@ public:
     Slot* cancel_oldest() noexcept;
 
 private:
-    void start(Slot& slot, std::shared_ptr<StateTask> task);
     Request take(std::size_t index) noexcept;
 
     const Hooks& hooks_;

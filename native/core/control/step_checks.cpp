@@ -21,7 +21,8 @@ void check_prompt(const ModelInfo& model, const OpenJob& job) {
 
 void check_progress(Stream& stream, const sotto_step_item& work, const Job& job) {
     constexpr std::uint32_t kMaxIdleSteps = 10'000;
-    if (job.abort.load() || job.gave_up || stream.output.progress.add(work) < kMaxIdleSteps) {
+    if (job.abort.load() || job.gave_up || work.wait_ms != 0 ||
+        stream.output.progress.add(work) < kMaxIdleSteps) {
         return;
     }
     refuse_backend(
@@ -40,7 +41,7 @@ void check_step(
     auto& idle_steps = job.entry->compute.idle_steps;
     const auto moved = [&](std::size_t i) {
         const auto& work = step.work[i];
-        return work.evaluated != 0 || work.generated != 0 || work.data.size != 0 ||
+        return work.evaluated != 0 || work.generated != 0 || work.data.size != 0 || work.wait_ms != 0 ||
                work.finish != SOTTO_FINISH_NONE || work.status < 0 || work.remaining < before[i];
     };
     bool any = job.abort.load() || job.gave_up;

@@ -28,14 +28,32 @@ const Pacer* pacer_of(const Reply& reply, std::uint32_t index) noexcept {
     return has_data(reply.op) ? nullptr : &reply.events.answers[index]->pacer;
 }
 
+ResponseParts parts_of(const ParsedRequest& parsed, const std::string& fingerprint) {
+    return {
+        .ignored = parsed.unknown,
+        .fingerprint = fingerprint,
+        .logprobs = parsed.logprobs,
+        .tokens = parsed.return_tokens,
+    };
+}
+
+std::unique_ptr<ResponseWriter> response_writer_of(const ParsedRequest& parsed) {
+    return parsed.respond ? std::make_unique<ResponseWriter>(
+                                *parsed.respond, parsed.model, std::time(nullptr), parsed.unknown
+                            )
+                          : nullptr;
+}
+
 } // namespace
 
-Reply::Reply(Slot& slot, ParsedRequest request, Turn taken, AdapterSet uses)
-    : slot(slot), events(*slot.done->events), op(slot.submission.op), body(std::move(slot.submission.body)),
-      parsed(std::move(request)), state(std::move(slot.submission.state)),
+Reply::Reply(Slot& slot, ParsedRequest request, Turn taken, AdapterSet uses, const std::string& fingerprint)
+    : slot(slot), events(*slot.done->events), op(backend_operation(slot.submission.op)),
+      body(std::move(slot.submission.body)), parsed(std::move(request)),
+      state(std::move(slot.submission.state)),
       chunked((slot.submission.flags & SOTTO_REQUEST_CHUNKS) != 0 && !has_data(op)),
-      writer(op, slot.id.load(), parsed.model, std::time(nullptr), parsed.unknown), complete(parsed.answers),
-      left(parsed.answers), turn(std::move(taken)), adapters(std::move(uses)) {}
+      writer(op, slot.id.load(), parsed.model, std::time(nullptr), parts_of(parsed, fingerprint)),
+      response(response_writer_of(parsed)), complete(parsed.answers), left(parsed.answers),
+      turn(std::move(taken)), adapters(std::move(uses)) {}
 
 Stream::Stream(
     std::shared_ptr<Reply> shared,
@@ -60,6 +78,9 @@ void Stream::opened(const StreamInfo& info, std::int64_t now) {
         );
     }
     usage_.opened(info, now);
+    if (index == 0 && !info.settings.empty()) {
+        reply->writer.set_settings(info.settings);
+    }
     ScheduledStream::opened(usage_.prompt().prompt, usage_.prompt().cached);
 }
 

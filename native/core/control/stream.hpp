@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/codec/response_writer.hpp"
 #include "core/control/preparing.hpp"
 #include "core/control/stream_output.hpp"
 #include "core/control/stream_usage.hpp"
@@ -13,26 +14,46 @@
 #include "core/request/paced_queue.hpp"
 #include "core/schedule/scheduled.hpp"
 #include "core/session/sessions.hpp"
+#include "guard/guard.hpp"
 
 namespace sotto {
 
+// A choice whose answer is complete.
+struct EndedChoice {
+    std::uint32_t index = 0;
+    CompleteAnswer complete;
+    Counts counts;
+    AnswerIncrement increment; // its last parts, which were sent already
+    bool replaced = false;     // `complete` is not what was sent
+};
+
 // State that the choices of one request share. Control thread only.
 struct Reply {
-    Reply(Slot& slot, ParsedRequest request, Turn taken = {}, AdapterSet uses = {});
+    // `fingerprint`: of the backend, for the response.
+    Reply(
+        Slot& slot,
+        ParsedRequest request,
+        Turn taken = {},
+        AdapterSet uses = {},
+        const std::string& fingerprint = {}
+    );
 
     Slot& slot;            // invalid once `over`
     RequestEvents& events; // invalid once `over`
-    const sotto_op op;
+    const sotto_op op;     // as backends perform it: a chat for SOTTO_OP_RESPOND
     const PageString body;
     const ParsedRequest parsed;
     const std::shared_ptr<const PageBuffer> state; // state to restore; or null
     const bool chunked;
     Writer writer;
-    std::vector<CompleteAnswer> complete; // by choice; set once the choice has ended
-    std::uint32_t left;                   // choices that have not ended
-    Counts counts;                        // total of the choices that have ended
-    bool over = false;                    // the request's last event was sent, or is about to be
-    Turn turn;                            // turn of the session that the request names, if any
+    const std::unique_ptr<ResponseWriter> response; // of SOTTO_OP_RESPOND; null for other operations
+    std::vector<CompleteAnswer> complete;           // by choice; set once the choice has ended
+    std::shared_ptr<const guard::Guard> guard;      // checks the complete answers with models; null: none
+    std::vector<EndedChoice> ended; // choices that wait for guardrails, which check them all together
+    std::uint32_t left;             // choices that have not ended
+    Counts counts;                  // total of the choices that have ended
+    bool over = false;              // the request's last event was sent, or is about to be
+    Turn turn;                      // turn of the session that the request names, if any
     const AdapterSet adapters;
 };
 
@@ -73,12 +94,22 @@ public:
     SavedKvCache kv;
     std::shared_ptr<Session> session; // session of the request, which may keep the slot; or null
     Preparation preparation;
+    bool awaits_slot = false; // the stream is `busy` because another stream has the slot that it must have
 
     void opened(const StreamInfo& info, std::int64_t now);
     // Called after a step. `left`: prompt tokens left to prefill; `spoke`: the step generated a token.
     void stepped(std::uint32_t left, bool spoke, std::int64_t now) noexcept;
+    // Adds what a step reported to counts(). Called after each step.
+    void note(const sotto_step_item& work) noexcept { usage_.stepped(work); }
+
+    // Called after a step, whose item may state how many tokens the backend counted.
+    void counted(const sotto_step_item& work) noexcept { usage_.counted(work); }
 
     Counts counts() const noexcept;
+    // Returns the number of its slot; -1 if the backend has not reported it since the stream got the slot.
+    std::int32_t slot() const noexcept { return usage_.prompt().slot; }
+    // Called when the stream got another slot.
+    void moved() noexcept { usage_.forget_slot(); }
 
 private:
     StreamUsage usage_;

@@ -1,8 +1,9 @@
 #include "core/control/stream_results.hpp"
 
+#include <algorithm>
 #include <utility>
 
-#include "base/attempt.hpp"
+#include "core/control/output_guard.hpp"
 
 namespace sotto {
 namespace {
@@ -21,15 +22,8 @@ void StreamResults::closed(const Job& job) noexcept {
     for (const auto& one : job.closing) {
         if (one.session != nullptr) {
             auto& session = *one.session;
-            session.kept.reset();
-            attempt(
-                [&] {
-                    session.kept_by = job.entry->submission.id;
-                    session.kept_group = one.group;
-                    session.kept = one.kept;
-                },
-                [](sotto_status, const char*) {} // then the session is prefilled again
-            );
+            session.kept_group = one.group;
+            session.kept = one.kept;
         }
     }
 }
@@ -66,14 +60,31 @@ void StreamResults::opened(const Job& job, OpenJob& open, Stream& stream) noexce
         ender_.release(stream);
     } else if (job.failure) {
         ender_.fail(stream, job.failure.status, job.failure.why);
+    } else if (stream.reply->op == SOTTO_OP_SLOTS) {
+        ender_.guarded(stream, [&] { slots_done(open.slots, stream); });
     } else if (stream.handle == nullptr) {
         ender_.answer(stream, std::move(open.opened.result));
     } else {
-        attempt(
-            [&] { stream.opened(open.opened, clock_.now()); },
-            [&](sotto_status status, const char* why) { ender_.fail(stream, status, why); }
-        );
+        ender_.guarded(stream, [&] { stream.opened(open.opened, clock_.now()); });
         meter_.remembered(stream.counts().cached);
+    }
+}
+
+void StreamResults::slots_done(SlotTask& task, Stream& stream) {
+    auto& reply = *stream.reply;
+    switch (task.action) {
+    case SlotAction::list:
+        ender_.answer(stream, slot_list(task.uses, stream.entry, streams_, sessions_));
+        break;
+    case SlotAction::save:
+        files_.write(
+            reply.slot, reply.parsed.path, std::move(task.saved), task.saved_tokens, reply.parsed.slot
+        );
+        reply.over = true;
+        ender_.conclude(stream);
+        break;
+    default:
+        ender_.answer(stream, std::move(task.response));
     }
 }
 
@@ -84,6 +95,7 @@ void StreamResults::resumed(const Job& job, const ResumeJob& resume, Stream& str
         return;
     }
     stream.unparked(resume.remaining);
+    stream.moved();
     stream.kv.parked.reset();
     if (job.failure) {
         ender_.fail(stream, job.failure.status, job.failure.why);
@@ -97,16 +109,21 @@ void StreamResults::stepped(const Job& job, const StepJob& step, std::size_t ind
     } else if (const auto& failure = job.failure ? job.failure : step.failures[index]) {
         ender_.fail(stream, failure.status, failure.why);
     } else {
-        attempt(
-            [&] { hear(stream, step.work[index], step.increment[index]); },
-            [&](sotto_status status, const char* why) { ender_.fail(stream, status, why); }
-        );
+        ender_.guarded(stream, [&] {
+            if (step.work[index].wait_ms != 0) {
+                waits_.add(stream, step.work[index].wait_ms, step.wakes);
+            } else {
+                hear(stream, step.work[index], step.increment[index]);
+            }
+        });
     }
 }
 
 void StreamResults::hear(Stream& stream, const sotto_step_item& work, const AnswerIncrement& increment) {
     const bool first = stream.counts().generated == 0 && work.generated != 0;
     stream.stepped(work.remaining, work.generated != 0, clock_.now());
+    stream.note(work);
+    stream.counted(work);
     if (first) {
         meter_.began(stream.counts().first_token_ms);
     }
@@ -126,10 +143,90 @@ void StreamResults::hear(Stream& stream, const sotto_step_item& work, const Answ
     }
     sender_.send(stream, increment);
     if (increment.last) {
-        reply.turn.remember(stream.output.answer.complete()); // if this throws, the request fails
+        finish(stream, increment);
+    }
+}
+
+// Ends a choice whose answer is complete. If guardrails must check it with models, which may need its slot,
+// ends the stream at once and the choice when all choices have been checked.
+void StreamResults::finish(Stream& stream, const AnswerIncrement& increment) {
+    const auto reply = stream.reply;
+    EndedChoice choice{stream.index, stream.output.answer.complete(), stream.counts(), increment, false};
+    if (reply->guard == nullptr) {
+        end(*reply, std::move(choice));
         keep_state(stream);
-        sender_.finished(stream, increment);
         ender_.conclude(stream);
+        return;
+    }
+    reply->ended.push_back(std::move(choice));
+    if (reply->ended.size() == reply->parsed.answers) {
+        check(reply);
+    }
+    keep_state(stream);
+    ender_.conclude(stream);
+}
+
+void StreamResults::end(Reply& reply, EndedChoice choice) {
+    reply.turn.remember(choice.complete); // if this throws, the request fails
+    sender_.finished(reply, std::move(choice));
+}
+
+void StreamResults::check(const std::shared_ptr<Reply>& reply) {
+    auto texts = texts_of(reply->ended, reply->guard);
+    if (texts.is_empty()) {
+        return checked(*reply, {});
+    }
+    checking_.reserve(checking_.size() + 1); // nothing throws after start()
+    checks_.start(reply->slot, std::move(texts), [this, reply](const CheckResult& result) {
+        std::erase(checking_, reply);
+        checked(*reply, result);
+    });
+    checking_.push_back(reply);
+}
+
+// Ends all choices of a request whose answers were checked.
+void StreamResults::checked(Reply& reply, const CheckResult& result) noexcept {
+    attempt(
+        [&] {
+            if (result.failure) {
+                throw Error(result.failure.status, result.failure.why);
+            }
+            apply_verdicts(reply.ended, result.verdicts);
+            for (auto& choice : reply.ended) {
+                if (reply.response != nullptr && choice.replaced) {
+                    reply.response->replace(reply.chunked ? std::string() : choice.complete.text);
+                }
+                end(reply, std::move(choice));
+            }
+        },
+        [&](sotto_status status, const char* why) {
+            if (!std::exchange(reply.over, true)) {
+                reply.turn.forget();
+                sender_.done(reply.slot, status, why, reply.counts.generated);
+            }
+        }
+    );
+}
+
+bool StreamResults::drop(const Slot& slot) noexcept {
+    const auto found =
+        std::ranges::find_if(checking_, [&](const auto& reply) { return &reply->slot == &slot; });
+    if (found == checking_.end()) {
+        return false;
+    }
+    const auto reply = std::move(*found);
+    checking_.erase(found);
+    checks_.drop(slot);
+    reply->over = true;
+    reply->turn.forget();
+    return true;
+}
+
+void StreamResults::cancel_checks(std::string_view why) noexcept {
+    while (!checking_.empty()) {
+        Slot& slot = checking_.back()->slot;
+        drop(slot);
+        sender_.done(slot, SOTTO_ERROR_CANCELLED, why);
     }
 }
 

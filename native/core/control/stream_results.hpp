@@ -2,16 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
 
+#include "core/control/active_streams.hpp"
 #include "core/control/compute.hpp"
 #include "core/control/event_sender.hpp"
+#include "core/control/guard_checks.hpp"
 #include "core/control/request_ender.hpp"
 #include "core/control/state_files.hpp"
-#include "core/control/stream_preparer.hpp"
+#include "core/control/world.hpp"
 #include "core/session/sessions.hpp"
-#include "core/settings.hpp"
-#include "core/telemetry/meter.hpp"
-#include "platform/clock.hpp"
 
 namespace sotto {
 
@@ -19,17 +21,17 @@ namespace sotto {
 class StreamResults {
 public:
     StreamResults(
-        const Settings& settings,
-        const Clock& clock,
+        const World& world,
         const Sessions& sessions,
-        Meter& meter,
         EventSender& sender,
         StateFiles& files,
-        StreamPreparer& preparer,
-        RequestEnder& ender
+        ActiveStreams& streams,
+        RequestEnder& ender,
+        GuardChecks& checks
     )
-        : settings_(settings), clock_(clock), sessions_(sessions), meter_(meter), sender_(sender),
-          files_(files), preparer_(preparer), ender_(ender) {}
+        : settings_(world.settings), clock_(world.clock), sessions_(sessions), streams_(streams.table()),
+          meter_(world.meter), sender_(sender), files_(files), preparer_(streams.preparer()),
+          waits_(streams.waits()), ender_(ender), checks_(checks) {}
 
     // Called after each job, which may have closed streams. Stores the saved
     // KV cache of a closed stream in the session that keeps it.
@@ -37,22 +39,36 @@ public:
     // Applies the result of a job to the streams that the job opened, unparked
     // or stepped. `followed`: another job of these streams is under way.
     void take(Job& job, bool followed) noexcept;
+    // Drops a cancelled request whose answers guardrails are checking, without an event. Returns false if
+    // there is no such request.
+    bool drop(const Slot& slot) noexcept;
+    // Ends all such requests as cancelled.
+    void cancel_checks(std::string_view why) noexcept;
 
 private:
     void opened(const Job& job, OpenJob& open, Stream& stream) noexcept;
+    void slots_done(SlotTask& task, Stream& stream);
     void resumed(const Job& job, const ResumeJob& resume, Stream& stream) noexcept;
     void stepped(const Job& job, const StepJob& step, std::size_t index) noexcept;
     void hear(Stream& stream, const sotto_step_item& work, const AnswerIncrement& increment);
+    void finish(Stream& stream, const AnswerIncrement& increment);
+    void check(const std::shared_ptr<Reply>& reply);
+    void checked(Reply& reply, const CheckResult& result) noexcept;
+    void end(Reply& reply, EndedChoice choice);
     void keep_state(Stream& stream) const noexcept;
 
     const Settings& settings_;
     const Clock& clock_;
     const Sessions& sessions_;
+    const StreamTable& streams_;
     Meter& meter_;
     EventSender& sender_;
     StateFiles& files_;
     StreamPreparer& preparer_;
+    StreamWaits& waits_;
     RequestEnder& ender_;
+    GuardChecks& checks_;
+    std::vector<std::shared_ptr<Reply>> checking_; // whose answers guardrails are checking
 };
 
 } // namespace sotto

@@ -12,6 +12,7 @@
 #include "core/telemetry/meter.hpp"
 #include "core/telemetry/recorder.hpp"
 #include "core/telemetry/trace.hpp"
+#include "module/waker.hpp"
 
 namespace sotto {
 
@@ -31,6 +32,7 @@ struct World {
     Recorder& recorder;
     Ledger& ledger;
     KvStateStore& kv_states;
+    Waker& waker;
 };
 
 } // namespace sotto

@@ -8,8 +8,9 @@ namespace sotto {
 
 // Control thread only. Kept while the model is evicted.
 struct LoadedInfo {
+    std::uint64_t number = 0;      // differs for each request to load a model; set by the registry
     std::string backend;           // backend name
-    std::string description;       // JSON from the backend
+    std::string details = "{}";    // JSON object from the backend
     std::uint32_t context = 0;     // tokens per stream
     std::uint64_t host = 0;        // bytes of host memory, if the budget counts device memory
     std::uint32_t max_slots = 0;   // 0: never loaded

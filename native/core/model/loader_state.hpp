@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "base/error.hpp"
 #include "base/mpsc_queue.hpp"
@@ -24,7 +25,9 @@ struct LoaderNote : MpscNode {
     ModelEntry* entry = nullptr;
     float progress = 0;
     std::unique_ptr<Model> model;
-    LoadPlan plan; // of a note of kind loaded, planned or lacks
+    std::string backend; // name of the backend that loaded `model`
+    std::string details; // of `model`: a JSON object
+    LoadPlan plan;       // of a note of kind loaded, planned or lacks
     Failure failure;
 };
 

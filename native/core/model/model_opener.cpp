@@ -8,6 +8,7 @@
 #include "core/memory/units.hpp"
 #include "platform/dynlib.hpp"
 #include "text/json_reader.hpp"
+#include "text/ordered_json.hpp"
 
 namespace sotto {
 namespace {
@@ -43,6 +44,12 @@ std::string named(const Submission& submission, const Failure& failure) {
     const bool is_named = !is_of_file || has(submission.path) || has(id);
     const auto file = submission.path.empty() ? "" : " (" + submission.path + ")";
     return is_named ? failure.why : "model '" + id + "'" + file + ": " + failure.why;
+}
+
+// Returns a backend's description of a model on one line; "{}" if it is not a JSON object.
+std::string details_of(const std::string& description) {
+    const auto json = try_parse_ordered(description);
+    return json.is_object() ? to_text(json) : "{}";
 }
 
 sotto_str str(const std::string& text) noexcept {
@@ -170,6 +177,8 @@ void ModelOpener::open_at(ModelEntry& entry, const Placement& seat, LoaderNote& 
     for (const auto& adapter : entry.adapters.loaded) { // present only if the model was evicted
         reopen(*adapter, *model, submission.id);
     }
+    note.backend = model->backend().name(); // copied here, so that the control thread can only move them
+    note.details = details_of(model->info().description);
     entry.loader.cuda_context = seat.context;
     note.model = std::move(model);
     note.kind = LoaderNote::Kind::loaded;

@@ -24,6 +24,7 @@ struct Closing {
 struct PinnedSlot {
     std::shared_ptr<Session> session;
     void* handle = nullptr; // the session's last stream, which has ended; null if parked
+    std::int32_t slot = -1; // number of the slot, while `handle` is not null; -1: unknown
 };
 
 // Control thread only.

@@ -46,7 +46,8 @@ bool is_listed(const ModelEntry& entry) {
     return !entry.is_new() && entry.state != ModelEntry::State::leaving;
 }
 
-Ordered describe(const ModelEntry& entry) {
+// Returns the entry of a model in list(), as JSON.
+std::string describe(const ModelEntry& entry) {
     ModelInfo bytes;
     const bool ready = entry.state == ModelEntry::State::ready;
     if (ready) { // otherwise the loader owns the claims
@@ -64,19 +65,24 @@ Ordered describe(const ModelEntry& entry) {
              {"bytes", ready ? adapter->bytes : 0}}
         );
     }
-    Ordered details = try_parse_ordered(entry.loaded.description);
-    return {
-        {"id", entry.submission.id},
-        {"object", "model"},
-        {"owned_by", owner_of(entry.submission.id)},
-        {"backend", entry.loaded.backend},
-        {"context", entry.loaded.context},
-        {"streams", entry.loaded.max_slots},
-        {"bytes",
-         {{"weights", bytes.weights}, {"kv", bytes.kv}, {"compute", bytes.compute}, {"host", bytes.host}}},
-        {"adapters", std::move(adapters)},
-        {"details", details.is_object() ? details : Ordered::object()},
-    };
+    auto text = to_text(
+        Ordered{
+            {"id", entry.submission.id},
+            {"object", "model"},
+            {"owned_by", owner_of(entry.submission.id)},
+            {"backend", entry.loaded.backend},
+            {"context", entry.loaded.context},
+            {"streams", entry.loaded.max_slots},
+            {"bytes",
+             {{"weights", bytes.weights},
+              {"kv", bytes.kv},
+              {"compute", bytes.compute},
+              {"host", bytes.host}}},
+            {"adapters", std::move(adapters)},
+        }
+    );
+    text.pop_back(); // the details can be long, and are not parsed again for each list
+    return text + R"(,"details":)" + entry.loaded.details + "}";
 }
 
 } // namespace
@@ -100,19 +106,20 @@ void Registry::publish() noexcept {
     std::string picture = "[]";
     std::string states = "[]";
     const auto draw = [&] {
-        auto all = Ordered::array();
+        std::string all = "[";
         auto doing = Ordered::array();
         for (const auto& entry : entries_) {
             if (is_listed(*entry)) {
-                all.push_back(describe(*entry));
+                all += (all.size() > 1 ? "," : "") + describe(*entry);
             }
             if (entry->state != ModelEntry::State::planning) {
                 doing.push_back(state_of(*entry));
             }
         }
-        picture = to_text(all);
+        picture = std::move(all) + "]";
         states = to_text(doing);
     };
+    // A model's change of state must not fail half-way for its list.
     attempt(draw, [](sotto_status, const char*) {});
     const std::lock_guard lock(mutex_);
     picture_.swap(picture);

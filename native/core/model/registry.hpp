@@ -20,7 +20,10 @@ public:
 
     // Allocates space for one more model, so that add() cannot fail.
     void reserve() { entries_.reserve(entries_.size() + 1); }
-    void add(std::unique_ptr<ModelEntry> entry) noexcept { entries_.push_back(std::move(entry)); }
+    void add(std::unique_ptr<ModelEntry> entry) noexcept {
+        entry->loaded.number = ++added_;
+        entries_.push_back(std::move(entry));
+    }
 
     void remove(ModelEntry& entry);
 
@@ -37,6 +40,7 @@ public:
 
 private:
     std::vector<std::unique_ptr<ModelEntry>> entries_;
+    std::uint64_t added_ = 0;  // number of models that were added
     mutable std::mutex mutex_; // guards the JSON; never held by the compute thread
     std::string picture_ = "[]";
     std::string states_ = "[]";

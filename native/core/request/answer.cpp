@@ -8,7 +8,8 @@
 namespace sotto {
 
 Answer::Answer(const ParsedRequest& parsed, bool data)
-    : most_(parsed.max_tokens), has_data_(data), text_(parsed.stops), logprobs_(parsed.logprobs) {
+    : most_(parsed.max_tokens), has_data_(data), text_(parsed.stops),
+      reports_(parsed.logprobs || parsed.return_tokens) {
     if (!parsed.echo.empty()) {
         add(Delta::Kind::text, parsed.echo);
     }
@@ -30,10 +31,13 @@ void Answer::hear(const sotto_step_item& work, AnswerReader& reader) {
     }
     std::string shown = work.generated != 0 ? spoken(work) : std::string();
     if (!ended() && work.finish != SOTTO_FINISH_NONE) {
-        end(work.finish);
+        end(work.finish, work.finish == SOTTO_FINISH_LENGTH ? StopType::limit : StopType::eos);
     }
     if (ended()) {
         shown += text_.finish();
+    }
+    if (text_.blocked()) {
+        end(SOTTO_FINISH_CONTENT_FILTER, StopType::none);
     }
     tell(std::move(shown), reader);
     if (const auto bytes = view_of(work.data); has_data_ && !bytes.empty()) {
@@ -43,27 +47,29 @@ void Answer::hear(const sotto_step_item& work, AnswerReader& reader) {
         increment_.result = has_data_ ? view_of(work.result) : std::string_view();
         calls_.close(increment_, complete_.calls);
         if (complete_.finish == SOTTO_FINISH_STOP && !complete_.calls.empty()) {
-            end(SOTTO_FINISH_TOOL_CALLS);
+            complete_.finish = SOTTO_FINISH_TOOL_CALLS;
         }
     }
-    release_logprobs();
+    release_reports();
 }
 
 std::string Answer::spoken(const sotto_step_item& work) {
     const auto bytes = view_of(work.text);
-    logprobs_.add(bytes.size(), view_of(work.logprobs));
+    reports_.add(bytes.size(), static_cast<std::int32_t>(work.token) - 1, view_of(work.logprobs));
     ++tokens_;
     std::string shown;
     if (text_.feed(bytes, shown)) {
-        end(SOTTO_FINISH_STOP);
+        complete_.stopping_word = text_.stop_sequence();
+        end(SOTTO_FINISH_STOP, StopType::word);
+    } else if (text_.blocked()) {
+        end(SOTTO_FINISH_CONTENT_FILTER, StopType::none);
     } else if (tokens_ >= most_) {
-        end(SOTTO_FINISH_LENGTH);
+        end(SOTTO_FINISH_LENGTH, StopType::limit);
     }
     return shown;
 }
 
 void Answer::tell(std::string shown, AnswerReader& reader) {
-    shown_bytes_ += shown.size();
     if (!read_) {
         if (!shown.empty()) {
             add(Delta::Kind::text, std::move(shown));
@@ -97,20 +103,22 @@ void Answer::add(Delta::Kind kind, std::string text) {
     increment_.deltas.push_back({kind, std::move(text), 0, "", ""});
 }
 
-// Moves out the log probabilities of tokens whose text has been shown. Once the answer has ended without a
-// stop sequence, moves out those of all tokens.
-void Answer::release_logprobs() {
-    for (auto& one : logprobs_.release(ended() && !text_.stopped() ? SIZE_MAX : shown_bytes_)) {
-        complete_.logprobs.push_back(one);
-        increment_.logprobs.push_back(std::move(one));
+// Moves out the reports of tokens whose text has been shown; with guardrails, of tokens whose whole text has
+// been shown as generated. Once the answer has ended without a stop sequence, moves out those of all tokens,
+// unless guardrails altered the text.
+void Answer::release_reports() {
+    const bool all = ended() && !text_.stopped() && !text_.is_altered();
+    for (auto& one : reports_.release(all ? SIZE_MAX : text_.shown_bytes(), text_.is_checked())) {
+        complete_.reports.push_back(one);
+        increment_.reports.push_back(std::move(one));
     }
 }
 
 AnswerIncrement Answer::take() {
     auto increment = std::exchange(increment_, {});
-    // log probabilities are delivered together with the text of their tokens
+    // reports are delivered together with the text of their tokens
     if (increment.deltas.empty() && !ended()) {
-        increment_.logprobs = std::exchange(increment.logprobs, {});
+        increment_.reports = std::exchange(increment.reports, {});
     }
     increment.tokens = tokens_;
     increment.last = ended();

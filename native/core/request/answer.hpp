@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "core/codec/codec.hpp"
 #include "core/request/answer_text.hpp"
 #include "core/request/call_builder.hpp"
-#include "core/request/held_logprobs.hpp"
+#include "core/request/held_tokens.hpp"
 #include "module/backend.hpp"
 
 namespace sotto {
@@ -31,6 +32,9 @@ public:
     // `read`: generated text goes through an AnswerReader.
     void opened(std::string_view stops, bool read);
 
+    // Checks the generated text before it is read and shown. Call before the first hear().
+    void check(std::shared_ptr<const guard::Guard> guard) { text_.check(std::move(guard)); }
+
     // Consumes the output of a step.
     void hear(const sotto_step_item& work, AnswerReader& reader);
 
@@ -41,12 +45,15 @@ public:
     const CompleteAnswer& complete() const noexcept { return complete_; }
 
 private:
-    void end(sotto_finish finish) { complete_.finish = finish; }
+    void end(sotto_finish finish, StopType stop) noexcept {
+        complete_.finish = finish;
+        complete_.stop = stop;
+    }
     std::string spoken(const sotto_step_item& work);
     void tell(std::string shown, AnswerReader& reader);
     void tell_read(const std::string& deltas);
     void add(Delta::Kind kind, std::string text);
-    void release_logprobs();
+    void release_reports();
 
     const std::uint32_t most_; // maximum number of tokens
     const bool has_data_;
@@ -54,8 +61,7 @@ private:
     std::uint32_t tokens_ = 0;
     AnswerText text_;
     std::string shown_; // the part of the generated text that may be shown, if an AnswerReader is used
-    std::size_t shown_bytes_ = 0;
-    HeldLogprobs logprobs_;
+    HeldTokens reports_;
     CallBuilder calls_;
     CompleteAnswer complete_;
     AnswerIncrement increment_;

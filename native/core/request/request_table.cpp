@@ -21,6 +21,7 @@ void reset(Slot& slot) noexcept {
     }
     slot.done.reset();
     slot.submission = {};
+    slot.listener = nullptr;
 }
 
 } // namespace
@@ -37,7 +38,7 @@ RequestTable::~RequestTable() {
     }
 }
 
-Slot* RequestTable::add(Submission submission, std::int64_t now) {
+Slot* RequestTable::add(Submission submission, std::int64_t now, RequestListener* listener) {
     auto done = std::make_unique<Event>();
     struct Count { // reverts the count on early return
         std::atomic<std::uint32_t>& live;
@@ -50,7 +51,7 @@ Slot* RequestTable::add(Submission submission, std::int64_t now) {
         }
     } count{live_};
     // A maximum of kMaxRequests needs no check: the table has kMaxRequests slots.
-    const bool may = most_ == kMaxRequests || count.before < most_;
+    const bool may = most_ == kMaxRequests || count.before < most_ || listener != nullptr;
     Slot* slot = may ? take_free() : nullptr;
     if (slot == nullptr && may) {
         slot = make_fresh();
@@ -60,6 +61,7 @@ Slot* RequestTable::add(Submission submission, std::int64_t now) {
     }
     count.kept = true;
     slot->submission = std::move(submission);
+    slot->listener = listener;
     slot->done = std::move(done);
     slot->submitted_ns = now;
     slot->target_tps.store(slot->submission.target_tps, std::memory_order_relaxed);

@@ -56,6 +56,14 @@ struct Note : MpscNode {
     Slot* slot = nullptr;
 };
 
+// Hears the events of a request that the engine sends to itself. Control thread only.
+class RequestListener {
+public:
+    virtual ~RequestListener() = default;
+    // The slot is invalid after its last event.
+    virtual void heard(Slot& slot, std::unique_ptr<Event> event) noexcept = 0;
+};
+
 // The table entry of a request. Never freed before the table; `refs` is not 0 while the slot belongs to a
 // live request.
 struct Slot {
@@ -68,8 +76,9 @@ struct Slot {
     std::uint32_t index = 0;
 
     // Owned by the control thread after submission:
-    Stream* stream = nullptr; // the stream that answers the request, or null
-    bool has_several = false; // several streams answer the request
+    Stream* stream = nullptr;            // the stream that answers the request, or null
+    bool has_several = false;            // several streams answer the request
+    RequestListener* listener = nullptr; // takes the events; null: the host does
 
     Submission submission;       // only the control thread reads it after submission
     std::unique_ptr<Event> done; // allocated in advance, so that a request can end when memory is short
@@ -100,8 +109,9 @@ public:
 
     ~RequestTable();
 
-    // Adds a request under a new id. Returns null if the maximum number of requests is live.
-    Slot* add(Submission submission, std::int64_t now);
+    // Adds a request under a new id. Returns null if the maximum number of requests is live, which holds for
+    // requests of the host alone, or the table is full.
+    Slot* add(Submission submission, std::int64_t now, RequestListener* listener = nullptr);
 
     // Call before a request's last event is delivered: the request no longer counts as live.
     void ended() noexcept { live_.fetch_sub(1, std::memory_order_seq_cst); }

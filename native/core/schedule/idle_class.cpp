@@ -110,7 +110,7 @@ void IdleProbe::begin() {
         hooks_.outlives->has_yielding_threads = true;
         thread_ = std::thread([this] { work(); });
     }
-    has_run_ = everywhere_ = false;
+    has_run_ = false;
     under_way_.store(true, std::memory_order_release);
     wake_.notify();
 }
@@ -161,7 +161,6 @@ void IdleProbe::run() noexcept {
         }
         set_thread_affinity(ours);
     }
-    everywhere_.store(true, std::memory_order_release);
 }
 
 } // namespace sotto

@@ -68,10 +68,8 @@ public:
     // Starts a probe. Must not be called while is_under_way(). Throws if no thread can be started.
     void begin();
     bool is_under_way() const noexcept { return under_way_.load(std::memory_order_acquire); }
-    // has_run(): the last probe got a core. ran_everywhere(): it also ran on every core; not tested on large
-    // machines.
+    // Returns true if the last probe got a core.
     bool has_run() const noexcept { return has_run_.load(std::memory_order_acquire); }
-    bool ran_everywhere() const noexcept { return everywhere_.load(std::memory_order_acquire); }
 
 private:
     void work();
@@ -82,7 +80,6 @@ private:
     Signal wake_;
     std::atomic<bool> under_way_{false};
     std::atomic<bool> has_run_{false};
-    std::atomic<bool> everywhere_{false};
     std::atomic<bool> stopping_{false};
     std::atomic<std::uint64_t> number_{0}; // system thread id; 0: not started
     std::thread thread_;

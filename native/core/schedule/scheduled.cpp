@@ -87,10 +87,16 @@ std::int64_t ScheduledStream::moment_of(std::uint32_t n) const noexcept {
 }
 
 bool ScheduledStream::may_speak(std::int64_t now) const noexcept {
+    if (awaits) {
+        return false;
+    }
     return !is_paced() || told < most_ahead() || moment_of(told - most_ahead() + 1) <= now;
 }
 
 bool ScheduledStream::is_due(std::int64_t now) const noexcept {
+    if (awaits) {
+        return false;
+    }
     switch (state) {
     case State::prompting:
         return true;

@@ -73,6 +73,7 @@ enum class StreamState : std::uint8_t {
 struct StreamFacts {
     StreamState state = StreamState::waiting;
     bool busy = false;           // the stream is part of the running job
+    bool awaits = false;         // its backend waits for something outside of the engine
     bool expected = false;       // while waiting: a slot is reserved
     bool unprepared = false;     // while waiting: its request is not prepared yet
     std::uint32_t prompt = 0;    // tokens of the prompt

@@ -256,7 +256,7 @@ bool Scheduler::goes_on(std::int64_t now) {
 std::int64_t Scheduler::wake(std::int64_t now) const {
     auto earliest = kNever;
     for (const ScheduledStream* stream : streams_.inside()) {
-        if (stream->state == StreamState::speaking && !stream->busy) {
+        if (stream->state == StreamState::speaking && !stream->busy && !stream->awaits) {
             earliest = std::min(earliest, stream->due(now));
         }
     }

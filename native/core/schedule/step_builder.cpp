@@ -46,7 +46,7 @@ std::int64_t StepBuilder::limit() const {
 std::uint64_t StepBuilder::choose_prompts(const ScheduledModel& model, std::uint64_t group) {
     std::uint64_t remaining = 0;
     for (ScheduledStream* stream : inside_) {
-        if (is_in(*stream, model, group) && stream->state == StreamState::prompting) {
+        if (is_in(*stream, model, group) && stream->state == StreamState::prompting && !stream->awaits) {
             prompts_.push_back(stream);
             remaining += stream->remaining;
         }
@@ -61,7 +61,8 @@ std::uint64_t StepBuilder::choose_prompts(const ScheduledModel& model, std::uint
 // Adds the decoding streams that are due or, if the step prefills nothing, all that may_speak().
 void StepBuilder::add_answers(Slice& slice, const ScheduledModel& model, std::uint64_t group) const {
     for (ScheduledStream* stream : inside_) {
-        const bool speaks = is_in(*stream, model, group) && stream->state == StreamState::speaking;
+        const bool speaks =
+            is_in(*stream, model, group) && stream->state == StreamState::speaking && !stream->awaits;
         if (speaks && (prompts_.empty() ? stream->may_speak(now_) : stream->due(now_) <= now_)) {
             slice.shares.push_back({stream, 0});
             slice.load.add_answer(stream->context());

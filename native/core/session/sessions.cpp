@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "core/session/responses.hpp"
 #include "text/json_reader.hpp"
+#include "text/ordered_json.hpp"
 
 namespace sotto {
 namespace {
@@ -38,18 +40,25 @@ std::size_t length_of(const std::vector<Message>& messages) noexcept {
     return length;
 }
 
-template <typename Text>
-void append(Text& list, const Message& message, std::size_t i) {
-    list += i == 0 ? "" : ",";
-    list += *message;
-}
-
 std::string list_of(const std::vector<Message>& messages) {
     std::string list = "[";
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-        append(list, messages[i], i);
+    for (const auto& message : messages) {
+        list += list.size() > 1 ? "," : "";
+        list += *message;
     }
     return list + "]";
+}
+
+// Returns the system message with `text` before its own, so that a prompt has one system message.
+std::string merged(const std::string& text, const std::string& system) {
+    auto message = parse_ordered(system);
+    auto& content = message["content"];
+    if (content.is_string()) {
+        content = text + "\n\n" + content.get<std::string>();
+    } else if (content.is_array()) {
+        content.insert(content.begin(), Ordered{{"type", "text"}, {"text", text + "\n\n"}});
+    }
+    return to_text(message);
 }
 
 // Returns the JSON object that describes a session. `messages`: JSON, either the messages or their number.
@@ -117,8 +126,46 @@ void check_can_begin(const Session& session, const ParsedRequest& parsed) {
 
 } // namespace
 
-Turn::Turn(std::shared_ptr<Session> session, sotto_request request, std::string model, InSession requested)
-    : session_(std::move(session)), model_(std::move(model)), continues_(requested.continues) {
+PageString
+whole_body(const std::vector<Message>& before, const InSession& requested, const std::string& instructions) {
+    PageString whole;
+    std::size_t length = 0;
+    for (const auto& message : requested.messages) {
+        length += message.size() + 1;
+    }
+    whole.reserve(length_of(before) + length + instructions.size() + requested.rest.size() + 64);
+    whole = R"({"messages":[)";
+    std::size_t count = 0;
+    const auto& first = !before.empty() ? *before.front() : requested.messages.front();
+    const bool merges = !instructions.empty() && is_system(first);
+    const auto put = [&](const std::string& message) {
+        whole += count == 0 ? "" : ",";
+        whole += count++ == 0 && merges ? merged(instructions, message) : message;
+    };
+    if (!instructions.empty() && !merges) {
+        put(R"({"role":"system","content":)" + as_json(instructions) + "}");
+    }
+    for (const auto& message : before) {
+        put(*message);
+    }
+    for (const auto& message : requested.messages) {
+        put(message);
+    }
+    whole += requested.rest == "{}" ? "]" : "],";
+    whole.append(requested.rest, 1); // skips the opening brace
+    return whole;
+}
+
+Turn::Turn(
+    std::shared_ptr<Session> session,
+    sotto_request request,
+    std::string model,
+    InSession requested,
+    Responses* responses,
+    std::string id
+)
+    : session_(std::move(session)), responses_(responses), id_(std::move(id)), model_(std::move(model)),
+      continues_(requested.continues) {
     add(asked_, std::move(requested.messages));
     session_->answers = request; // no exceptions from here on
 }
@@ -135,8 +182,8 @@ void Turn::remember(const CompleteAnswer& complete) {
     }
     auto& model = session_->talk.model;
     auto& messages = session_->talk.messages;
-    const auto& last = asked_.empty() ? messages.back() : asked_.back();
-    const auto answer = continues_ ? continued(*last, complete) : Writer::message(complete);
+    const auto answer = continues_ ? continued(*(asked_.empty() ? messages : asked_).back(), complete)
+                                   : Writer::message(complete);
     auto message = std::make_shared<const std::string>(answer); // copied, to release unused capacity
     if (const auto needed = messages.size() + asked_.size() + 1; needed > messages.capacity()) {
         messages.reserve(std::max(needed, 2 * messages.size()));
@@ -155,6 +202,18 @@ void Turn::remember(const CompleteAnswer& complete) {
     }
     session_->answers = 0;
     remembered_ = true;
+    if (responses_ != nullptr) {
+        struct Undo {
+            Turn* turn;
+            ~Undo() {
+                if (turn != nullptr) {
+                    turn->forget();
+                }
+            }
+        } undo{this};
+        responses_->add(id_, session_);
+        undo.turn = nullptr;
+    }
 }
 
 void Turn::forget() noexcept {
@@ -162,6 +221,9 @@ void Turn::forget() noexcept {
         return;
     }
     if (remembered_) {
+        if (responses_ != nullptr) {
+            responses_->remove(id_);
+        }
         auto& model = session_->talk.model;
         auto& messages = session_->talk.messages;
         messages.resize(messages_);
@@ -257,21 +319,64 @@ std::string Sessions::change(const SessionRequest& requested) {
     return response;
 }
 
-// At least one slot of a model must stay unpinned.
-void Sessions::check_can_pin(const std::string& id, const std::string& model) const {
-    const auto places = model.empty() ? 0 : places_(model);
-    const auto pinned = std::count_if(open_.begin(), open_.end(), [&](const auto& one) {
-        return one.second->pinned && one.second->talk.model == model;
-    });
-    if (places > 0 && static_cast<std::size_t>(pinned) + 1 >= places) {
+void Sessions::each(const std::function<void(const std::string&, const Session&)>& found) const {
+    for (const auto& [id, session] : open_) {
+        found(id, *session);
+    }
+}
+
+void Sessions::replace(std::vector<std::pair<std::string, std::shared_ptr<Session>>> sessions) {
+    auto all = open_;
+    for (auto& [id, session] : sessions) {
+        all.insert_or_assign(id, session);
+    }
+    if (all.size() > most_) {
         throw Error(
-            SOTTO_ERROR_BUDGET,
-            named(id) + " cannot be pinned: model '" + excerpt(model) + "' has " + std::to_string(places) +
-                (places == 1 ? " slot" : " slots") + ", one stays unpinned, and " + std::to_string(pinned) +
-                (pinned == 1 ? " session is" : " sessions are") +
-                " pinned; unpin a session, or load the model with a larger \"parallel\""
+            SOTTO_ERROR_BUSY,
+            "the save game has " + std::to_string(sessions.size()) + " sessions, with which more than " +
+                std::to_string(most_) + " would be open: close some first"
         );
     }
+    for (auto& [id, session] : sessions) {
+        if (const auto old = open_.find(id); old != open_.end()) {
+            old->second->pinned = false;
+        }
+        const bool pinned = std::exchange(session->pinned, false);
+        if (pinned && can_pin(session->talk.model)) {
+            session->pinned = true;
+        }
+        if (session->kept != nullptr) {
+            session->kept->pin(session->pinned);
+        }
+    }
+    open_ = std::move(all);
+}
+
+// At least one slot of a model must stay unpinned.
+bool Sessions::can_pin(const std::string& model) const {
+    const auto places = model.empty() ? 0 : places_(model);
+    return places == 0 || count_pinned(model) + 1 < places;
+}
+
+std::size_t Sessions::count_pinned(const std::string& model) const {
+    return static_cast<std::size_t>(std::count_if(open_.begin(), open_.end(), [&](const auto& one) {
+        return one.second->pinned && one.second->talk.model == model;
+    }));
+}
+
+void Sessions::check_can_pin(const std::string& id, const std::string& model) const {
+    if (can_pin(model)) {
+        return;
+    }
+    const auto places = places_(model);
+    const auto pinned = count_pinned(model);
+    throw Error(
+        SOTTO_ERROR_BUDGET,
+        named(id) + " cannot be pinned: model '" + excerpt(model) + "' has " + std::to_string(places) +
+            (places == 1 ? " slot" : " slots") + ", one stays unpinned, and " + std::to_string(pinned) +
+            (pinned == 1 ? " session is" : " sessions are") +
+            " pinned; unpin a session, or load the model with a larger \"parallel\""
+    );
 }
 
 std::string Sessions::read(const std::string& id) const {
@@ -322,20 +427,7 @@ Turn Sessions::begin(sotto_op op, sotto_request request, ParsedRequest& parsed, 
     if (!parsed.adapters) {
         parsed.adapters = session->talk.adapters;
     }
-    PageString whole;
-    whole.reserve(length_of(session->talk.messages) + body.size());
-    whole = R"({"messages":[)";
-    std::size_t count = 0;
-    for (const auto& message : session->talk.messages) {
-        append(whole, message, count++);
-    }
-    for (const auto& message : requested.messages) {
-        whole += count++ == 0 ? "" : ",";
-        whole += message;
-    }
-    whole += requested.rest == "{}" ? "]" : "],";
-    whole.append(requested.rest, 1); // skips the opening brace
-    body = std::move(whole);
+    body = whole_body(session->talk.messages, requested);
     return chat ? Turn(session, request, parsed.model, std::move(requested)) : Turn();
 }
 

@@ -31,16 +31,31 @@ struct Session {
     sotto_request answers = 0;    // id of the running chat request; 0: none
     bool pinned = false;          // the session keeps its slot between turns
     KvStateStore::Kept kept;      // KV cache after its last turn, or null
-    std::string kept_by;          // model that made the KV cache
     std::uint64_t kept_group = 0; // group of adapters that the KV cache was made with
 };
+
+class Responses;
+
+// Returns the body of a chat for a backend: the messages `before`, then those of the request. `instructions`:
+// text of a system message that precedes them, or is the beginning of theirs; empty: none.
+PageString whole_body(
+    const std::vector<Message>& before, const InSession& requested, const std::string& instructions = {}
+);
 
 // A running turn of a session, from the start of the chat request until the host has received the last event.
 // An empty Turn, without a session, does nothing.
 class Turn {
 public:
     Turn() = default;
-    Turn(std::shared_ptr<Session> session, sotto_request request, std::string model, InSession asked);
+    // `responses`: where remember() stores the session, as the response `id`; null: nowhere.
+    Turn(
+        std::shared_ptr<Session> session,
+        sotto_request request,
+        std::string model,
+        InSession asked,
+        Responses* responses = nullptr,
+        std::string id = {}
+    );
     Turn(Turn&&) noexcept = default;
     Turn& operator=(Turn&&) = delete;
     ~Turn();
@@ -55,6 +70,8 @@ public:
 
 private:
     std::shared_ptr<Session> session_; // may have been closed meanwhile
+    Responses* responses_ = nullptr;
+    std::string id_;
     std::string model_;
     std::vector<Message> asked_;
     bool continues_ = false;
@@ -93,10 +110,19 @@ public:
     const std::string& model_of(const ParsedRequest& parsed) const noexcept;
     std::size_t count() const noexcept { return open_.size(); }
 
+    // Calls `found` with the id of each open session and the session.
+    void each(const std::function<void(const std::string& id, const Session& session)>& found) const;
+    // Opens sessions, each of which replaces an open one with its id as if that were closed. A session that
+    // cannot be pinned is opened unpinned. Throws Error(SOTTO_ERROR_BUSY), and changes nothing, if too many
+    // sessions would be open.
+    void replace(std::vector<std::pair<std::string, std::shared_ptr<Session>>> sessions);
+
 private:
     std::string open(const SessionRequest& request);
     void close(const std::string& id);
     std::string change(const SessionRequest& request);
+    bool can_pin(const std::string& model) const;
+    std::size_t count_pinned(const std::string& model) const;
     void check_can_pin(const std::string& id, const std::string& model) const;
     std::string read(const std::string& id) const;
     std::string list() const;

@@ -38,6 +38,7 @@ struct FileWorker::State {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<std::shared_ptr<FileTask>> tasks;
+    FileTask* running = nullptr;
     std::thread thread;
     Signal* finished = nullptr;
     bool started = false; // the thread-start hook has returned
@@ -49,6 +50,17 @@ struct FileWorker::State {
 
 bool FileTask::wait(std::int64_t timeout_ns) noexcept {
     return wait_until(signal_, timeout_ns, [this] { return is_done(); });
+}
+
+void FileTask::advance(float progress) {
+    if (abandoned_) {
+        throw Error(SOTTO_ERROR_CANCELLED, "the engine was destroyed");
+    }
+    constexpr float kStep = 0.02F;
+    if (progress >= progress_.load(std::memory_order_relaxed) + kStep) {
+        progress_.store(progress, std::memory_order_relaxed);
+        notify_();
+    }
 }
 
 FileWorker::FileWorker(const Hooks& hooks) : hooks_(hooks), state_(std::make_shared<State>()) {}
@@ -78,6 +90,11 @@ FileWorker::~FileWorker() {
     if (wait_until(state_->gone, hosts_ ? kNever : kPatience, ended)) {
         state_->thread.join();
     } else {
+        lock.lock();
+        if (state_->running != nullptr) {
+            state_->running->abandon(); // it must not replace a file that a later engine writes
+        }
+        lock.unlock();
         (void)keep_loaded(); // the host must not unload code that the detached thread runs
         state_->thread.detach();
     }
@@ -87,7 +104,7 @@ void FileWorker::prepare() {
     const std::lock_guard lock(state_->mutex);
     if (!state_->thread.joinable()) {
         state_->thread = start_thread([state = state_, hooks = &hooks_] {
-            attempt([&] { hooks->thread_started("files"); }, [](sotto_status, const char*) {});
+            hooks->thread_started("files");
             work(state);
         });
     }
@@ -111,16 +128,30 @@ void FileWorker::work(const std::shared_ptr<State>& state) noexcept {
         }
         auto task = std::move(state->tasks.front());
         state->tasks.pop_front();
+        state->running = task.get();
         lock.unlock();
         state->busy.store(true, std::memory_order_relaxed);
         task->begun_.store(true, std::memory_order_relaxed);
+        const auto notify = [&state = *state] {
+            const std::lock_guard guard(state.mutex);
+            if (state.finished != nullptr) {
+                state.finished->notify();
+            }
+        };
+        task->notify_ = std::ref(notify); // allocates nothing
         if (!task->given_up_) {
-            task->run();
+            attempt(
+                [&] { task->run(); },
+                [&](sotto_status status, const char* why) { task->failure_.set(status, why); }
+            );
         }
         state->busy.store(false, std::memory_order_relaxed);
         task->done_.store(true, std::memory_order_release);
         task->signal_.notify();
-        task.reset(); // frees the task before locking: freeing its buffers may take long
+        lock.lock();
+        state->running = nullptr;
+        lock.unlock();
+        task.reset(); // frees the task without the lock: freeing its buffers may take long
         lock.lock();
         if (state->finished != nullptr) {
             state->finished->notify();

@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "base/error.hpp"
 #include "core/settings.hpp"
 #include "platform/signal.hpp"
 
@@ -24,15 +26,29 @@ public:
     bool wait(std::int64_t timeout_ns) noexcept;
     // Cancels the task unless it has begun.
     void give_up() noexcept { given_up_ = true; }
+    bool is_given_up() const noexcept { return given_up_.load(std::memory_order_relaxed); }
+    // Makes the next advance() throw, because the engine was destroyed.
+    void abandon() noexcept { abandoned_ = true; }
+    // How far the task is, from 0 to 1.
+    float progress() const noexcept { return progress_.load(std::memory_order_relaxed); }
+    // Once the task is done: the error that run() threw.
+    const Failure& failure() const noexcept { return failure_; }
 
 protected:
-    virtual void run() noexcept = 0;
+    virtual void run() = 0;
+    // Sets progress(), and notifies the worker's signal now and then. Called by run(), last before it makes a
+    // file visible. Throws Error(SOTTO_ERROR_CANCELLED) after abandon().
+    void advance(float progress);
 
 private:
     friend class FileWorker;
     std::atomic<bool> begun_{false};
     std::atomic<bool> done_{false};
     std::atomic<bool> given_up_{false};
+    std::atomic<bool> abandoned_{false};
+    Failure failure_;
+    std::atomic<float> progress_{0};
+    std::function<void()> notify_; // set while the task runs
     Signal signal_;
 };
 

@@ -22,24 +22,16 @@ std::shared_ptr<KvStateEntry> KvStateStore::make_entry() {
     });
 }
 
-KvStateStore::Kept KvStateStore::put(std::string_view whose, PageBuffer bytes, std::size_t head) noexcept {
-    Kept kept;
-    const auto body = [&] {
-        auto entry = make_entry();
-        auto state = std::make_shared<State>(*this, entry);
-        entry->number = ++numbers_;
-        entry->whose = whose;
-        entry->head = head < bytes.size() ? head : kApart;
-        entry->size = entry->whole = bytes.size();
-        bytes.fit();
-        const auto shared = std::make_shared<const PageBuffer>(std::move(bytes));
-        if (into_memory(*entry, shared) || into_file(*entry, shared)) {
-            kept = std::move(state);
-        }
-    };
-    // Ignores a failure: without a saved state, the stream's text is prefilled again
-    attempt(body, [](sotto_status, const char*) {});
-    return kept;
+KvStateStore::Kept KvStateStore::put(std::string_view whose, PageBuffer bytes, std::size_t head) {
+    auto entry = make_entry();
+    auto state = std::make_shared<State>(*this, entry);
+    entry->number = ++numbers_;
+    entry->whose = whose;
+    entry->head = head < bytes.size() ? head : kApart;
+    entry->size = entry->whole = bytes.size();
+    bytes.fit();
+    const auto shared = std::make_shared<const PageBuffer>(std::move(bytes));
+    return into_memory(*entry, shared) || into_file(*entry, shared) ? std::move(state) : nullptr;
 }
 
 // Keeps a state in memory; spills older states if necessary. Returns false if the state does not fit.
@@ -237,7 +229,7 @@ std::shared_ptr<KvStateStore::Fetch> KvStateStore::fetch(const Kept& state) {
         }
     }
     const bool gone = std::ranges::any_of(missing, [](const auto& extent) { return extent.size == 0; });
-    if (!missing.empty() && !gone) {
+    if (!missing.empty() && !gone) { // without a file thread, read() fails and the stream prefills again
         attempt(
             [&] { fetch->read_ = file_.start_read(std::move(missing)); }, [](sotto_status, const char*) {}
         );
@@ -256,10 +248,21 @@ SharedBytes KvStateStore::read(const Fetch& fetch) const {
     if (bytes == nullptr || (fetch.packed_ && like == nullptr)) {
         throw Error(SOTTO_ERROR_STATE, "the spilled KV cache is no longer available");
     }
-    if (!fetch.packed_) {
-        return bytes;
+    return StoredBytes{bytes, fetch.packed_ ? like : nullptr, fetch.whole_}.unpack();
+}
+
+SharedBytes KvStateStore::StoredBytes::unpack() const {
+    return like == nullptr ? bytes
+                           : std::make_shared<const PageBuffer>(unpacked(bytes->view(), like->view(), whole));
+}
+
+std::optional<KvStateStore::StoredBytes> KvStateStore::stored_bytes(const Kept& state) const {
+    const std::lock_guard lock(mutex_);
+    const auto& entry = *state->entry_;
+    if (entry.bytes == nullptr || (entry.like != nullptr && entry.like->bytes == nullptr)) {
+        return std::nullopt;
     }
-    return std::make_shared<const PageBuffer>(unpacked(bytes->view(), like->view(), fetch.whole_));
+    return StoredBytes{entry.bytes, entry.like != nullptr ? entry.like->bytes : nullptr, entry.whole};
 }
 
 // Returns the stored bytes of an entry. Waits for the disk if the entry has been spilled; only pack() passes

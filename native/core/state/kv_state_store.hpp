@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -34,6 +35,9 @@ public:
         State(const State&) = delete;
         State& operator=(const State&) = delete;
 
+        // Returns true if the state is one of model `whose`.
+        bool is_of(std::string_view whose) const noexcept { return entry_->whose == whose; }
+        const std::string& model() const noexcept { return entry_->whose; }
         // Pinned states are spilled last.
         void pin(bool pinned) noexcept { kv_states_.pin(*entry_, pinned); }
 
@@ -61,6 +65,16 @@ public:
         std::shared_ptr<SpillRead> read_; // disk read; null if all bytes are in memory
     };
 
+    // The bytes of a state in memory, which may outlive the store.
+    struct StoredBytes {
+        SharedBytes bytes;
+        SharedBytes like; // prefix for unpacking; null: not packed
+        std::uint64_t whole = 0;
+
+        // Returns the bytes passed to put(). Slow if they are packed.
+        SharedBytes unpack() const;
+    };
+
     // `folder`: folder of the scratch file; empty: the system's temporary folder. `most`: maximum bytes in
     // memory.
     KvStateStore(Ledger& ledger, std::filesystem::path folder, std::uint64_t most, const Hooks& hooks);
@@ -68,12 +82,15 @@ public:
     KvStateStore& operator=(const KvStateStore&) = delete;
 
     // Saves a state of model `whose`. The state may be packed later against a state with similar bytes from
-    // offset `head` on; kApart: never packed. Returns null if neither memory nor the file has space. One
-    // thread at a time. Waits for the disk at most 250 ms plus 1 ms per 256 KiB of `bytes`.
+    // offset `head` on; kApart: never packed. Returns null if neither memory nor the file has space. Throws
+    // std::bad_alloc without any effect. One thread at a time. Waits for the disk at most 250 ms plus 1 ms
+    // per 256 KiB of `bytes`.
     static constexpr std::size_t kApart = KvStateEntry::kApart;
-    Kept put(std::string_view whose, PageBuffer bytes, std::size_t head = kApart) noexcept;
+    Kept put(std::string_view whose, PageBuffer bytes, std::size_t head = kApart);
     // Returns true if the state can be read without disk access. Any thread.
     bool is_in_memory(const State& state) const noexcept;
+    // Returns nothing if the state is not in memory. Any thread.
+    std::optional<StoredBytes> stored_bytes(const Kept& state) const;
     // Starts reading a state. Notifies the signal set by tell() when done. Any thread.
     std::shared_ptr<Fetch> fetch(const Kept& state);
     // Returns the bytes passed to put(). Throws Error(SOTTO_ERROR_STATE) if the file cannot be

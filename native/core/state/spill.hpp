@@ -26,9 +26,9 @@ public:
     std::optional<Scratch::Extent> take() noexcept;
 
 private:
-    enum class Outcome : std::uint8_t { pending, written, failed, taken };
+    enum class Outcome : std::uint8_t { pending, written, taken };
 
-    void run() noexcept override;
+    void run() override;
 
     const std::shared_ptr<Scratch> scratch_;
     SharedBytes bytes_;
@@ -46,7 +46,7 @@ public:
     const std::vector<SharedBytes>& bytes() const noexcept { return bytes_; }
 
 private:
-    void run() noexcept override;
+    void run() override;
 
     const std::shared_ptr<Scratch> scratch_;
     const std::vector<Scratch::Extent> extents_;
@@ -60,7 +60,7 @@ public:
         : scratch_(std::move(scratch)), extents_(std::move(extents)) {}
 
 private:
-    void run() noexcept override;
+    void run() override;
 
     const std::shared_ptr<Scratch> scratch_;
     const std::vector<Scratch::Extent> extents_;

@@ -73,6 +73,7 @@ SpillFile::Written SpillFile::write(
         task = std::make_shared<SpillWrite>(scratch_, bytes);
         worker_.start(task);
     };
+    // The caller marks the state as moving, and would never spill it again if write() threw.
     attempt(start, [&](sotto_status, const char*) { task.reset(); });
     if (task != nullptr) {
         wait(*task, patience);
@@ -122,17 +123,14 @@ bool SpillFile::has_left() const noexcept {
     return !left_.empty();
 }
 
-void SpillFile::sweep() noexcept {
+void SpillFile::sweep() {
     std::vector<Scratch::Extent> left;
     {
         const std::lock_guard lock(mutex_);
         left.swap(left_);
     }
     if (!left.empty()) {
-        attempt(
-            [&] { worker_.start(std::make_shared<SpillFree>(scratch_, std::move(left))); },
-            [](sotto_status, const char*) {}
-        );
+        worker_.start(std::make_shared<SpillFree>(scratch_, std::move(left)));
     }
 }
 

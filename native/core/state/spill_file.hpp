@@ -49,8 +49,8 @@ public:
     // allocated.
     void leave(const Scratch::Extent& extent) noexcept;
     bool has_left() const noexcept;
-    // Starts freeing the unused extents on the file thread.
-    void sweep() noexcept;
+    // Starts freeing the unused extents on the file thread. May throw; the extents then stay allocated.
+    void sweep();
 
     // Sets the signal to notify after each read or write; null: none.
     void tell(Signal* fetched) noexcept { worker_.tell(fetched); }

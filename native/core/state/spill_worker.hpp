@@ -21,8 +21,8 @@ public:
     // Stops tidying and waits for the run to end: at most one more state is packed or written.
     ~SpillWorker();
 
-    bool is_busy() const noexcept { return busy_.load(std::memory_order_acquire); }
-    bool makes_room() const noexcept { return makes_room_.load(std::memory_order_acquire); }
+    bool is_busy() const noexcept { return thread_.joinable() && !ended_.load(std::memory_order_acquire); }
+    bool makes_room() const noexcept { return is_busy() && makes_room_.load(std::memory_order_acquire); }
     // Starts a run: first frees `room` bytes, which a budget change waits for, then calls
     // KvStateStore::tidy() in the scheduling class `thread_class`. Must not be called while is_busy(). Throws
     // if no thread can be started.
@@ -34,7 +34,7 @@ private:
     const Hooks& hooks_;
     KvStateStore& kv_states_;
     Signal& told_;
-    std::atomic<bool> busy_{false};
+    std::atomic<bool> ended_{false}; // the last run has ended
     std::atomic<bool> makes_room_{false};
     std::thread thread_; // new for each run: a thread cannot leave the idle class
 };

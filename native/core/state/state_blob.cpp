@@ -4,6 +4,7 @@
 #include <hash/xxhash/xxhash.h>
 
 #include "base/error.hpp"
+#include "core/state/little_endian.hpp"
 #include "text/json_reader.hpp"
 
 namespace sotto {
@@ -17,21 +18,8 @@ constexpr std::size_t kPayloadAt = 16;     // offset of the payload's size
 constexpr std::size_t kChecksumAt = 24;
 constexpr std::size_t kLongestShown = 200;
 
-template <typename T>
-void put(std::string& out, T value) {
-    for (std::size_t i = 0; i < sizeof value; ++i) {
-        out += static_cast<char>(value >> 8 * i & 0xFF);
-    }
-}
-
-template <typename T>
-T get(std::string_view in, std::size_t at) {
-    T value = 0;
-    for (std::size_t i = 0; i < sizeof value; ++i) {
-        value |= static_cast<T>(static_cast<unsigned char>(in[at + i])) << 8 * i;
-    }
-    return value;
-}
+using little_endian::get;
+using little_endian::put;
 
 [[noreturn]] void refuse(const std::string& why) {
     throw Error(SOTTO_ERROR_MODEL, "the state " + why + "; save it again");

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/attempt.hpp"
 #include "base/error.hpp"
 #include "core/state/state_blob.hpp"
 #include "platform/file.hpp"
@@ -18,17 +17,7 @@ namespace {
 constexpr std::uint64_t kMaxOverhead = 64 * 1024 * 1024;
 constexpr std::uint64_t kMaxIfUnknown = 4ULL * 1024 * 1024 * 1024;
 
-class Reader {
-public:
-    virtual ~Reader() = default;
-    virtual void read(std::uint64_t offset, char* out, std::size_t count) = 0;
-    std::uint64_t size() const noexcept { return size_; }
-
-protected:
-    std::uint64_t size_ = 0;
-};
-
-class SystemReader : public Reader {
+class SystemReader : public FileReader {
 public:
     explicit SystemReader(const std::string& path) : path_(path), file_(open_file({"path", path})) {
         size_ = file_.size();
@@ -44,7 +33,7 @@ private:
     File file_;
 };
 
-class HostReader : public Reader {
+class HostReader : public FileReader {
 public:
     HostReader(
         const sotto_file_access& files, const std::shared_ptr<Outlives>& outlives, const std::string& path
@@ -76,19 +65,8 @@ private:
     void* file_ = nullptr;
 };
 
-std::unique_ptr<Reader> open(
-    const std::string& path,
-    const std::optional<sotto_file_access>& files,
-    const std::shared_ptr<Outlives>& outlives
-) {
-    if (files) {
-        return std::make_unique<HostReader>(*files, outlives, path);
-    }
-    return std::make_unique<SystemReader>(path);
-}
-
 // Reads a blob. Checks its size against the limit before allocating memory for it.
-PageBuffer read_blob(Reader& reader, std::uint64_t max_size) {
+PageBuffer read_blob(FileReader& reader, std::uint64_t max_size) {
     PageBuffer blob(static_cast<std::size_t>(std::min<std::uint64_t>(reader.size(), kStateHeader)));
     reader.read(0, blob.data(), blob.size());
     const auto size = state_size(blob.view());
@@ -116,6 +94,17 @@ std::string told(const std::string& path, std::uint64_t tokens, std::uint64_t by
 
 } // namespace
 
+std::unique_ptr<FileReader> open_reader(
+    const std::string& path,
+    const std::optional<sotto_file_access>& files,
+    const std::shared_ptr<Outlives>& outlives
+) {
+    if (files) {
+        return std::make_unique<HostReader>(*files, outlives, path);
+    }
+    return std::make_unique<SystemReader>(path);
+}
+
 PageBuffer save_state(Model& model, void* stream, std::uint32_t& tokens) {
     auto state = begin_state(model.info().fingerprint);
     tokens = model.save(stream, state);
@@ -129,21 +118,51 @@ std::string restore_state(Model& model, const std::string& path, const PageBuffe
     return told(path, tokens, state.size());
 }
 
+PageBuffer save_slot(Model& model, std::uint32_t slot, std::uint32_t& tokens) {
+    auto state = begin_state(model.info().fingerprint);
+    tokens = model.save_slot(slot, state);
+    seal_state(state);
+    state.fit();
+    return state;
+}
+
+std::string restore_slot(Model& model, std::uint32_t slot, const PageBuffer& state) {
+    const auto tokens = model.restore_slot(slot, state_payload(state.view(), model.info().fingerprint));
+    return to_text(Ordered{{"id_slot", slot}, {"n_restored", tokens}, {"n_read", state.size()}});
+}
+
+bool is_state_of(const Model& model, std::string_view blob) noexcept {
+    bool fits = false;
+    attempt(
+        [&] {
+            const auto& fingerprint = model.info().fingerprint;
+            state_payload(blob, fingerprint);
+            fits = !fingerprint.empty();
+        },
+        [](sotto_status, const char*) {}
+    );
+    return fits;
+}
+
 std::uint64_t max_state_size(const ModelInfo& info) noexcept {
     return info.kv > 0 ? info.kv + kMaxOverhead : kMaxIfUnknown;
 }
 
-void StateTask::run() noexcept {
-    attempt([&] { work(); }, [&](sotto_status status, const char* why) { failure_.set(status, why); });
-}
-
-void StateWrite::work() {
+void StateWrite::run() {
     replace_file({"path", path_}, state_.view());
-    response_ = told(path_, tokens_, state_.size());
+    response_ = slot_ < 0 ? told(path_, tokens_, state_.size())
+                          : to_text(
+                                Ordered{
+                                    {"id_slot", slot_},
+                                    {"path", path_},
+                                    {"n_saved", tokens_},
+                                    {"n_written", state_.size()},
+                                }
+                            );
 }
 
-void StateRead::work() {
-    const auto reader = open(path_, files_, outlives_);
+void StateRead::run() {
+    const auto reader = open_reader(path_, files_, outlives_);
     state_ = read_blob(*reader, max_size_);
 }
 

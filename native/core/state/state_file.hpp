@@ -22,39 +22,59 @@ PageBuffer save_state(Model& model, void* stream, std::uint32_t& tokens);
 // size in bytes, as JSON.
 std::string restore_state(Model& model, const std::string& path, const PageBuffer& state);
 
+// The same for a slot by its number. restore_slot() returns the number of the slot, and the tokens and bytes
+// that were restored, as JSON.
+PageBuffer save_slot(Model& model, std::uint32_t slot, std::uint32_t& tokens);
+std::string restore_slot(Model& model, std::uint32_t slot, const PageBuffer& state);
+
+// Returns true if a state blob is whole and fits the model.
+bool is_state_of(const Model& model, std::string_view blob) noexcept;
+
 // Returns the maximum size in bytes of a state of the model.
 std::uint64_t max_state_size(const ModelInfo& info) noexcept;
 
+// A file that is read in pieces, from the disk or through the host's functions.
+class FileReader {
+public:
+    virtual ~FileReader() = default;
+    // Reads exactly `count` bytes at `offset`. Throws Error if that fails.
+    virtual void read(std::uint64_t offset, char* out, std::size_t count) = 0;
+    std::uint64_t size() const noexcept { return size_; }
+
+protected:
+    std::uint64_t size_ = 0;
+};
+
+// Opens a file for reading: with `files`, through the host's functions. Throws Error.
+std::unique_ptr<FileReader> open_reader(
+    const std::string& path,
+    const std::optional<sotto_file_access>& files,
+    const std::shared_ptr<Outlives>& outlives
+);
+
 // Writes a state to a file, or reads one.
 class StateTask : public FileTask {
-public:
-    const Failure& failure() const noexcept { return failure_; }
-
 protected:
     explicit StateTask(std::string path) : path_(std::move(path)) {}
 
-    void run() noexcept override;
-    virtual void work() = 0; // may throw
-
     const std::string path_;
-
-private:
-    Failure failure_;
 };
 
 class StateWrite : public StateTask {
 public:
-    StateWrite(std::string path, PageBuffer state, std::uint32_t tokens)
-        : StateTask(std::move(path)), state_(std::move(state)), tokens_(tokens) {}
+    // `slot`: number of the slot whose state it is; -1: of a stream.
+    StateWrite(std::string path, PageBuffer state, std::uint32_t tokens, std::int32_t slot = -1)
+        : StateTask(std::move(path)), state_(std::move(state)), tokens_(tokens), slot_(slot) {}
 
-    // The response once the task is done: path, number of tokens and size in bytes, as JSON.
+    // The response once the task is done: path or slot, number of tokens and size in bytes, as JSON.
     const std::string& response() const noexcept { return response_; }
 
 private:
-    void work() override;
+    void run() override;
 
     PageBuffer state_;
     const std::uint32_t tokens_;
+    const std::int32_t slot_;
     std::string response_;
 };
 
@@ -66,7 +86,7 @@ public:
     PageBuffer take() noexcept { return std::move(state_); }
 
 private:
-    void work() override;
+    void run() override;
 
     const std::optional<sotto_file_access> files_;
     const std::shared_ptr<Outlives> outlives_;

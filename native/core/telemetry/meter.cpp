@@ -37,6 +37,10 @@ void Meter::did(const Done& done) noexcept {
     all_.gated_ns += static_cast<std::uint64_t>(done.gated);
     all_.prompt_tokens += done.prompt;
     all_.completion_tokens += done.generated;
+    all_.slice_streams += done.streams;
+    all_.draft_tokens += done.drafts.tokens;
+    all_.draft_accepted += done.drafts.accepted;
+    all_.draft_steps += done.drafts.steps;
     if (done.steps) {
         slices_[sliced_++ % kSlices] = static_cast<float>(milliseconds(took));
     }
@@ -63,6 +67,10 @@ void Meter::show(const sotto_stats& now, std::int64_t time) noexcept {
     stats.slices = all_.slices;
     stats.slice_ns = all_.slice_ns;
     stats.gated_ns = all_.gated_ns;
+    stats.slice_streams = all_.slice_streams;
+    stats.draft_tokens = all_.draft_tokens;
+    stats.draft_accepted = all_.draft_accepted;
+    stats.draft_steps = all_.draft_steps;
     sum_up(stats, time);
     publish(stats, time);
 }

@@ -14,13 +14,20 @@ namespace sotto {
 // Counters that the control thread writes and publishes. Control thread only, except read().
 class Meter {
 public:
+    struct Drafts {
+        std::uint32_t tokens = 0;
+        std::uint32_t accepted = 0;
+        std::uint32_t steps = 0;
+    };
     struct Done {
         std::int64_t began = 0;
         std::int64_t ended = 0;
         std::int64_t gated = 0;
         std::uint32_t prompt = 0;
         std::uint32_t generated = 0;
+        std::uint32_t streams = 0;
         bool steps = false;
+        Drafts drafts;
     };
     // Records a finished step or other job.
     void did(const Done& done) noexcept;

@@ -24,6 +24,7 @@ Json changes(const StreamFacts& before, const StreamFacts& now) {
     };
     add("state", static_cast<int>(before.state), static_cast<int>(now.state));
     add("busy", before.busy, now.busy);
+    add("awaits", before.awaits, now.awaits);
     add("expected", before.expected, now.expected);
     add("unprepared", before.unprepared, now.unprepared);
     add("prompt", before.prompt, now.prompt);

@@ -203,6 +203,7 @@ private:
                 static_cast<StreamState>(line.number("state", 0, static_cast<int>(StreamState::over)));
         }
         line.update("busy", stream.busy, &Line::truth);
+        line.update("awaits", stream.awaits, &Line::truth);
         line.update("expected", stream.expected, &Line::truth);
         line.update("unprepared", stream.unprepared, &Line::truth);
         const auto count = [&](const char* key, std::uint32_t& value) {

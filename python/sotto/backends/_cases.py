@@ -27,6 +27,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "embed": {"input": ["one", "two words"]},
     "transcribe": {"input_audio": {"data": base64.b64encode(bytes(4 * 16_000)).decode(), "format": "f32"}},
     "translate": {"input": "Hello."},
+    "rerank": {"query": "one", "documents": ["one", "two words"]},
 }
 
 
@@ -160,7 +161,9 @@ def case_answer(target: Target) -> None:
                 raise Failed(f"{op} answered without text")
             if op == "embed" and len(response.get("data", ())) != 2:
                 raise Failed(f"embed returned {len(response.get('data', ()))} vectors in `data` for 2 texts")
-            for name in {"transcribe": ("text",), "translate": ("text", "texts")}.get(op, ()):
+            for name in {"transcribe": ("text",), "translate": ("text", "texts"), "rerank": ("results",)}.get(
+                op, ()
+            ):
                 if name not in response:
                     raise Failed(f"{op} returned a response without `{name}`")
 

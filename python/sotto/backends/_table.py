@@ -80,10 +80,10 @@ class Stream:
         self.answer: Any = _generator(model, request)
         self.begun = False
 
-    def step(self, item: Any, ends: Callable[[], bool]) -> None:
+    def step(self, item: Any, ends: Callable[[], bool], ahead: bool) -> None:
         """Takes the next value of the generator into a `sotto_step_item`."""
         self.held.clear()
-        self.request._ends = ends
+        self.request._ends, self.request._ahead = ends, ahead
         try:
             part = next(self.answer)
         except StopIteration as end:
@@ -297,6 +297,7 @@ def _stream_close(self: Any, model: Any, stream: Any) -> None:
 @_guarded(lib.SOTTO_ERROR_INFERENCE)
 def _step(self: Any, model: Any, step: Any, reason: Any) -> int:
     gate, context, thread = step.gate, step.context, threading.get_ident()
+    ahead = bool(step.flags & lib.SOTTO_STEP_COMPUTE_AHEAD)
 
     def ends() -> bool:
         return threading.get_ident() == thread and bool(gate(context))
@@ -306,7 +307,7 @@ def _step(self: Any, model: Any, step: Any, reason: Any) -> int:
     for at, stream in enumerate(streams):
         item = step.items[at]
         try:
-            stream.step(item, ends)
+            stream.step(item, ends, ahead)
         except Exception as error:
             _LOG.exception("a backend raised in %s()", stream.request.op)
             item.status = status_of(error)

@@ -7,10 +7,10 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ..errors import SottoError, Status
+from ..errors import ArgumentError, SottoError, Status
 
-OPERATIONS = ("chat", "completion", "infill", "embed", "transcribe", "translate")  # methods of a `Model`
-WITH_DATA = ("embed", "transcribe", "translate")
+OPERATIONS = ("chat", "completion", "infill", "embed", "transcribe", "translate", "rerank")  # of a `Model`
+WITH_DATA = ("embed", "transcribe", "translate", "rerank")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -88,7 +88,7 @@ class Request:
     """A request that a model answers.
 
     Attributes:
-        op: Operation: "chat", "completion", "infill", "embed", "transcribe" or "translate".
+        op: Operation: "chat", "completion", "infill", "embed", "transcribe", "translate" or "rerank".
         index: Index of the choice, from 0, where the request asks for several.
         state: The model's own, for example what `Model.units()` has read.
         cached: Units that need no work, such as tokens in a KV cache. Set by `Model.units()`.
@@ -102,6 +102,7 @@ class Request:
         self.cached = self.dropped = 0
         self._text = body
         self._ends: Callable[[], bool] | None = None  # within a step
+        self._ahead = False
 
     @cached_property
     def body(self) -> dict[str, Any]:
@@ -127,9 +128,12 @@ class Request:
 
     @property
     def inputs(self) -> list[str]:
-        """The texts to embed or to translate."""
+        """The texts to embed or to translate. Raises `ArgumentError` if the input is tokens."""
         given = self.body["input"]
-        return [given] if isinstance(given, str) else list(given)
+        texts = [given] if isinstance(given, str) else list(given)
+        if not all(isinstance(text, str) for text in texts):
+            raise ArgumentError("invalid input '[...]': expected texts; this backend does not embed tokens")
+        return texts
 
     def cancelled(self) -> bool:
         """True if the step need not go on: return from the generator then. Valid inside a step.
@@ -139,6 +143,13 @@ class Request:
         """
         ends = self._ends
         return ends is not None and ends()
+
+    def may_compute_ahead(self) -> bool:
+        """True if the model may compute the next tokens between two steps. Valid inside a step.
+
+        So it is in the mode "prioritize_compute". In other modes nothing may be computed outside a step.
+        """
+        return self._ahead
 
     def clear(self) -> None:
         """Frees what the request holds."""
@@ -188,6 +199,13 @@ class Model:
         """Translates `request.inputs`. Returns `text`, the first translation, and `texts`, all of them.
 
         May also return `truncated`, the indices of texts whose translation a limit of the model cut.
+        """
+        raise NotImplementedError
+
+    def rerank(self, request: Request) -> Iterator[str | Part]:
+        """Ranks the `documents` of a body by its `query`. Returns Jina's response: `results`, best first.
+
+        Each result has `index` and `relevance_score`.
         """
         raise NotImplementedError
 

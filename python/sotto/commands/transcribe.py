@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .._subtitles import subtitles
 from . import screen
 from .arguments import add_library_arguments
 from .whole import write_whole
 
 if TYPE_CHECKING:
-    from ..data import Transcription
     from ..engine import Engine
 
 _MODEL = "ears"
@@ -104,20 +104,3 @@ def _one(engine: Engine, file: str, out: Path | None, arguments: argparse.Namesp
         write_whole(out, subtitles(heard, words=arguments.words))
     else:
         write_whole(out, json.dumps(dict(heard.raw), indent=1) if arguments.json else f"{heard.text}\n")
-
-
-def subtitles(heard: Transcription, *, words: bool = False) -> str:
-    """Returns a transcription as SubRip subtitles, one for each segment or word."""
-    parts = heard.words if words else heard.segments
-    lines = [
-        f"{number}\n{_time(part.start)} --> {_time(part.end)}\n{part.text.strip()}\n"
-        for number, part in enumerate(parts, 1)
-    ]
-    return "\n".join(lines)
-
-
-def _time(seconds: float) -> str:
-    whole = round(seconds * 1000)
-    hours, rest = divmod(whole, 3_600_000)
-    minutes, rest = divmod(rest, 60_000)
-    return f"{hours:02}:{minutes:02}:{rest // 1000:02},{rest % 1000:03}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._hub import OURS
 from ..event import Event
+from ..npc.sampling import CHARACTER_SAMPLING
 from . import rules
 from .personas import Persona, Question
 
@@ -75,7 +76,7 @@ class Character:
         return {
             "model": model,
             "max_tokens": rules.MAX_TOKENS,
-            **(rules.CHARACTER_SAMPLING if model in OURS else {"temperature": TEMPERATURE}),
+            **(CHARACTER_SAMPLING if model in OURS else {"temperature": TEMPERATURE}),
             "messages": [system, *self._turns, asked],
         }
 

@@ -11,12 +11,6 @@ from collections.abc import Iterable
 
 MAX_TOKENS = 64  # per line; a line that is cut there is incomplete
 
-# Request fields for the models of characters. Without the repeat penalty, 7 of 112 answers of the house model
-# to unusual questions looped until max_tokens ("iron iron iron ..."). With it, 0 of 112 looped, and the same
-# number of answers (63 of 64) contained their fact. The window is short because a longer one, or DRY, also
-# penalises copying from the sheet and from the question.
-CHARACTER_SAMPLING: dict[str, float] = {"temperature": 0, "repeat_penalty": 1.5, "repeat_last_n": 4}
-
 _FAULTS = (
     ("a stage direction", re.compile(r"[*()\[\]]")),
     ("JSON", re.compile(r"[{}]")),

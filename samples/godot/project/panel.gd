@@ -4,6 +4,7 @@ extends CanvasLayer
 signal line_entered(text: String)
 
 var _figures: Label
+var _notice: Label
 
 
 func _ready() -> void:
@@ -26,10 +27,26 @@ func _ready() -> void:
 	_figures.add_theme_font_size_override("font_size", 13)
 	_figures.add_theme_color_override("font_color", Color(0.95, 0.85, 0.6))
 	row.add_child(_figures)
+	_notice = Label.new()
+	_notice.position = Vector2(14, 10)
+	add_child(_notice)
 	var timer := Timer.new()
 	timer.timeout.connect(_show_figures)
 	add_child(timer)
 	timer.start(0.5)
+
+
+## Shows a line for three seconds.
+func show_notice(text: String) -> void:
+	_notice.text = text
+	await get_tree().create_timer(3.0).timeout
+	if _notice.text == text:
+		_notice.text = ""
+
+
+## What the notice shows.
+func noticed() -> String:
+	return _notice.text
 
 
 func _show_figures() -> void:

@@ -7,11 +7,12 @@
 #include "speech.h"
 
 enum { MONITORS = 3 };
-enum { DEVICE, BUDGET, MODE, SETTINGS };
+enum { DEVICE, BUDGET, MODE, GUARDRAILS, SETTINGS };
 static const Property settings[SETTINGS] = {
     {"sotto/device", TEXT, SUGGESTIONS, "cpu,auto,vulkan,cuda"},
     {"sotto/memory_budget_mib", INT, RANGE, "0,65536,1,or_greater,suffix:MiB"},
     {"sotto/mode", INT, ENUM, "Balance,Models first,Frames first"},
+    {"sotto/guardrails", TEXT, FILE_NAME, "*.json"},
 };
 static const char* const monitors[MONITORS] = {"sotto/tokens_per_s", "sotto/memory_mib", "sotto/slack_ms"};
 sotto_engine* engine;
@@ -139,7 +140,7 @@ static void add_settings(void) {
         const char* format = "{\"name\": \"%s\", \"type\": %d, \"hint\": %u, \"hint_string\": \"%s\"}";
         char info[256];
         snprintf(info, sizeof info, format, it->name, it->kind, it->hint, it->hint_text);
-        const Value initial = it->kind == TEXT ? gd_chars("cpu") : gd_int(0);
+        const Value initial = it->kind == TEXT ? gd_chars(i == DEVICE ? "cpu" : "") : gd_int(0);
         const Value value = GD_CALL(project, "get_setting", gd_chars(it->name), gd_copy(&initial));
         gd_drop(GD_CALL(project, "set_setting", gd_chars(it->name), value));
         gd_drop(GD_CALL(project, "set_initial_value", gd_chars(it->name), initial));
@@ -169,6 +170,12 @@ Outcome engine_open(void) {
             "invalid sotto/memory_budget_mib '%lld': expected 0 to 16777216; 0 sets no limit";
         return failure(SOTTO_ERROR_ARGUMENT, format, (long long)budget);
     }
+    char* guardrails = gd_to_chars(setting(GUARDRAILS));
+    const Outcome guarded = guard_open(guardrails);
+    free(guardrails);
+    if (guarded.status < 0) {
+        return guarded;
+    }
     const sotto_log_sink log = {sizeof log, 0, write_log, NULL};
     const sotto_file_access files = {sizeof files, 0, open_file, read_file, close_file, NULL};
     char* device = gd_to_chars(setting(DEVICE));
@@ -178,6 +185,7 @@ Outcome engine_open(void) {
     desc.mode = (sotto_mode)gd_to_int32(setting(MODE));
     desc.log = &log;
     desc.files = &files;
+    desc.guard = guard;
     const Outcome created = outcome(sotto_engine_create(&desc, &engine));
     free(device);
     for (int i = 0; i < MONITORS && engine != NULL; ++i) {
@@ -189,6 +197,8 @@ Outcome engine_open(void) {
 
 static void close_all(void) {
     answers_drop(true);
+    jobs_end();
+    guard_close();
     for (int i = 0; i < MONITORS && engine != NULL; ++i) {
         gd_drop(GD_CALL(gd_singleton("Performance"), "remove_custom_monitor", gd_chars(monitors[i])));
     }
@@ -245,6 +255,10 @@ static Class sotto_class = {
     .methods = {
         {"describe", describe, .result = {"", DICTIONARY}, .is_static = true},
         {"attach_gpu", attach_gpu, .result = {"", BOOL}, .is_static = true},
+        {"save_game", game_file, {"", OBJECT, 0, "SottoAnswer"}, {{"path", TEXT}}, .is_static = true},
+        {"restore_game", game_file, {"", OBJECT, 0, "SottoAnswer"}, {{"path", TEXT}}, true, .index = 1},
+        {"check_input", guard_check, {"", DICTIONARY}, {{"text", TEXT}}, true, SOTTO_GUARD_INPUT},
+        {"check_output", guard_check, {"", DICTIONARY}, {{"text", TEXT}}, true, SOTTO_GUARD_OUTPUT},
     },
 };
 
@@ -252,6 +266,7 @@ static void initialize(void* userdata, GDExtensionInitializationLevel level) {
     static const GDExtensionMainLoopCallbacks callbacks = {NULL, close_all, end_frame};
     if (level == GDEXTENSION_INITIALIZATION_SCENE) {
         gd_add_class(&answer_class);
+        gd_add_class(&store_class);
         gd_add_class(&character_class);
         gd_add_class(&sotto_class);
         add_settings();
@@ -264,6 +279,7 @@ static void deinitialize(void* userdata, GDExtensionInitializationLevel level) {
         close_all(); /* a reload calls no callback */
         gd_remove_class(&sotto_class);
         gd_remove_class(&character_class);
+        gd_remove_class(&store_class);
         gd_remove_class(&answer_class);
     }
 }

@@ -9,6 +9,7 @@ struct Gd gd;
 static Value kept[16]; /* Strings and StringNames that Godot reads during one registration */
 static int kept_count;
 static _Thread_local bool is_main_thread;
+static const GDExtensionInstanceBindingCallbacks no_callbacks;
 
 bool gd_open(GDExtensionInterfaceGetProcAddress find, GDExtensionClassLibraryPtr library) {
     bool found = true;
@@ -159,7 +160,14 @@ static GDExtensionClassInstancePtr make_instance(void* userdata, GDExtensionObje
     if (self != NULL && class->init != NULL) {
         class->init(self, object);
     }
+    gd.object_set_instance_binding(object, gd.library, self, &no_callbacks);
     return self;
+}
+
+void* gd_instance(const Class* class, const Value* object) {
+    const GDExtensionObjectPtr found = gd_to_object(object);
+    const bool is_ours = found != NULL && gd_to_int(GD_CALL(*object, "is_class", gd_chars(class->name))) != 0;
+    return is_ours ? gd.object_get_instance_binding(found, gd.library, &no_callbacks) : NULL;
 }
 
 GDExtensionObjectPtr gd_create(Class* class, void** self) {

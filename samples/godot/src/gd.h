@@ -22,7 +22,9 @@
     X(variant_get_ptr_internal_getter, GetVariantGetInternalPtrFunc)                                         \
     X(get_variant_to_type_constructor, GetVariantToTypeConstructor)                                          \
     X(global_get_singleton, GlobalGetSingleton)                                                              \
+    X(object_get_instance_binding, ObjectGetInstanceBinding)                                                 \
     X(object_set_instance, ObjectSetInstance)                                                                \
+    X(object_set_instance_binding, ObjectSetInstanceBinding)                                                 \
     X(print_error, PrintError)                                                                               \
     X(print_warning, PrintWarning)                                                                           \
     X(ref_set_object, RefSetObject)                                                                          \
@@ -48,8 +50,8 @@ typedef struct Value {
     uint64_t words[3];
 } Value;
 typedef int Kind; /* a GDExtensionVariantType */
-enum { BOOL = 1, INT, REAL, TEXT, NAME = 21, RID = 23, OBJECT, CALLABLE, DICTIONARY = 27 };
-enum { RANGE = 1, ENUM, SUGGESTIONS, FILE_NAME = 13, MULTILINE = 18 }; /* PropertyHints */
+enum { BOOL = 1, INT, REAL, TEXT, NAME = 21, RID = 23, OBJECT, CALLABLE, DICTIONARY = 27, ARRAY };
+enum { RANGE = 1, ENUM, SUGGESTIONS, FILE_NAME = 13, RESOURCE = 17, MULTILINE }; /* PropertyHints */
 
 /* A property, a parameter, a result or a setting. */
 typedef struct Property {
@@ -79,9 +81,9 @@ typedef struct Class {
     GDExtensionClassNotification2 notified;
     Run* get; /* reads any property; NULL: in any thread */
     Run* set; /* sets any property; NULL: properties are read-only */
-    Method methods[4];
-    Property properties[8];
-    Method getters[8], setters[8]; /* filled by gd_add_class() */
+    Method methods[8];
+    Property properties[12];
+    Method getters[12], setters[12]; /* filled by gd_add_class() */
 } Class;
 
 /* Loads the interface. Returns false if Godot is older than 4.5. */
@@ -92,6 +94,9 @@ void gd_get(void* self, int index, const Value* argument, Value* result); /* a R
 void gd_add_class(Class* class);
 void gd_remove_class(const Class* class);
 GDExtensionObjectPtr gd_create(Class* class, void** self);
+/* Returns the instance of an object of a class of ours; NULL: there is no object, or it is of another class.
+ */
+void* gd_instance(const Class* class, const Value* object);
 
 /* Makes a value, to be dropped or passed to gd_call(). */
 Value gd_make(Kind kind, const void* content);

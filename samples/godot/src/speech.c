@@ -4,34 +4,43 @@
 
 #include "speech.h"
 
-enum { ID_SIZE = 32 };
-enum { SHEET, MODEL, PACE, PRIORITY, MAX_TOKENS, OPTIONS, FIELDS };
-typedef struct Character {
-    Value fields[FIELDS];
-    GDExtensionObjectPtr object;
-    struct Answer* speaking; /* the answer that extends the conversation; others answer in forks of it */
-    int live;                /* number of its entries in `answers`; 0: other threads may use the character */
-    char session[ID_SIZE];   /* id of the conversation; empty: not open, and the model may not be loaded */
-} Character;
-
-enum { TEXT_SO_FAR, ERROR, IS_DONE, STATUS, REQUEST, RESULTS };
-typedef struct Answer {
-    Value results[RESULTS];
-    Value self; /* a reference that keeps the answer until its signal `finished` */
-    struct Answer* next;
-    Character* owner; /* NULL once it was freed */
-    enum { DONE, WAITING, RUNNING, ENDED } state;
-    sotto_request request; /* WAITING: the load of the model; RUNNING: the answer; else 0 */
-    char* line;
-    int64_t shown;      /* characters of the text that signals carried */
-    char fork[ID_SIZE]; /* id of the conversation of an answer beside `speaking` */
-} Answer;
+#define MADE_UP "godot-"  /* beginning of ids of conversations that are made up */
+enum { MAY_BE_OPEN = 1 }; /* user data of opening a conversation of a given id */
 
 /* Those that live, in the order of the questions. Only the main thread may read or change the list. */
 static Answer* answers;
 static int answer_count;
 
-static void end_answer(Answer* answer, Outcome outcome) {
+Answer* answer_new(Character* owner, Value* result) {
+    void* made;
+    const GDExtensionObjectPtr object = gd_create(&answer_class, &made);
+    Answer *answer = made, **last = &answers;
+    answer->self = gd_object(object);
+    answer->owner = owner;
+    answer->state = WAITING;
+    *result = gd_copy(&answer->self);
+    while (*last != NULL) {
+        last = &(*last)->next;
+    }
+    *last = answer;
+    ++answer_count;
+    if (owner != NULL) {
+        ++owner->live;
+    }
+    return answer;
+}
+
+void answer_end(Answer* answer, Outcome outcome, sotto_str json) {
+    if (answer->state == ENDED || answer->state == DONE) {
+        return; /* cancelled before */
+    }
+    if (json.size > 0) {
+        gd_replace(&answer->results[TEXT_SO_FAR], gd_text(json.data, json.size));
+        answer->shown = INT64_MAX; /* no speech */
+    }
+    if (json.size > 0 && json.data[0] == '[') {
+        gd_replace(&answer->results[DATA], GD_STATIC("JSON", "parse_string", gd_text(json.data, json.size)));
+    }
     gd_replace(&answer->results[STATUS], gd_int(outcome.status));
     gd_replace(&answer->results[ERROR], gd_text(outcome.reason.data, outcome.reason.size));
     answer->state = ENDED;
@@ -42,6 +51,10 @@ static void end_answer(Answer* answer, Outcome outcome) {
     if (answer->fork[0] != '\0') {
         sotto_engine_close_session(engine, STR(answer->fork), 0, NULL);
     }
+}
+
+static void fail(Answer* answer, Outcome outcome) {
+    answer_end(answer, outcome, (sotto_str){0});
 }
 
 /* Starts to load a character's model, for an answer or (NULL) for later ones. */
@@ -56,40 +69,64 @@ static void load(const Character* character, Answer* answer) {
     if (answer == NULL) {
         report(loading);
     } else if (loading.status < 0) {
-        end_answer(answer, loading);
+        fail(answer, loading);
     }
 }
 
-/* Opens a conversation, as a copy of `from` if that is not empty. `id` stays empty on failure. */
+/* Opens a conversation, as a copy of `from` if that is not empty. `id` is its id, or empty for one that is
+ * made up; it is empty after a failure. A conversation of a given id that is open already continues. */
 static Outcome open_session(const Character* character, char* id, const char* from) {
     static unsigned long long count;
+    static int64_t began_ms; /* so that a save game has no id of another run */
+    const bool given = id[0] != '\0';
+    began_ms = began_ms == 0 ? now_ms() : began_ms;
     sotto_session_desc desc = SOTTO_INIT(sotto_session_desc);
     char* sheet = gd_to_chars(gd_copy(&character->fields[SHEET]));
     char* model = gd_to_chars(gd_copy(&character->fields[MODEL]));
-    snprintf(id, ID_SIZE, "godot-%llu", ++count);
+    if (!given) {
+        snprintf(id, ID_SIZE, MADE_UP "%llx-%llu", (unsigned long long)began_ms, ++count);
+    }
     desc.id = STR(id);
     desc.from = STR(from);
     desc.system = STR(sheet);
     desc.model = STR(model);
-    const Outcome opened = outcome(sotto_engine_open_session(engine, &desc, NULL));
+    desc.user = given ? MAY_BE_OPEN : 0;
+    Outcome opened = outcome(sotto_engine_open_session(engine, &desc, NULL));
+    if (given && opened.status >= 0) {
+        opened = outcome(sotto_engine_set_session_system(engine, desc.id, desc.system, 0, NULL));
+    }
     id[0] = opened.status < 0 ? '\0' : id[0];
     free(sheet);
     free(model);
     return opened;
 }
 
-/* Submits an answer whose model is loaded, in a fork of the conversation if another answer extends it. */
-static void submit(Answer* answer) {
-    Character* character = answer->owner;
-    Outcome said = outcome(SOTTO_OK);
-    if (character->session[0] == '\0') {
-        said = open_session(character, character->session, "");
+/* Opens the conversation of a character, unless it is open. */
+static Outcome open_own_session(Character* character) {
+    if (character->session[0] != '\0') {
+        return outcome(SOTTO_OK);
     }
+    char* id = gd_to_chars(gd_copy(&character->fields[SESSION_ID]));
+    snprintf(character->session, ID_SIZE, "%s", id == NULL ? "" : id);
+    free(id);
+    memory_begin(character);
+    return open_session(character, character->session, "");
+}
+
+void answer_submit(Answer* answer) {
+    Character* character = answer->owner;
+    answer->request = 0;
+    memory_follow(character);
+    if (memory_recall(answer)) {
+        return;
+    }
+    Outcome said = open_own_session(character);
     if (said.status >= 0 && character->speaking != NULL) {
         said = open_session(character, answer->fork, character->session);
     } else if (said.status >= 0) {
         character->speaking = answer;
     }
+    said = said.status < 0 ? said : memory_prompt(answer);
     char* options = gd_to_chars(GD_STATIC("JSON", "stringify", gd_copy(&character->fields[OPTIONS])));
     double pace;
     gd_read(REAL, &character->fields[PACE], &pace);
@@ -103,7 +140,7 @@ static void submit(Answer* answer) {
     said = said.status < 0 ? said : outcome(sotto_engine_say(engine, &say, &answer->request));
     free(options);
     if (said.status < 0) {
-        end_answer(answer, said);
+        fail(answer, said);
     } else {
         answer->state = RUNNING;
         gd_replace(&answer->results[REQUEST], gd_int((int64_t)answer->request));
@@ -111,21 +148,9 @@ static void submit(Answer* answer) {
 }
 
 static void ask(void* self, int index, const Value* argument, Value* result) {
-    void* made;
-    const GDExtensionObjectPtr object = gd_create(&answer_class, &made);
-    Answer *answer = made, **last = &answers;
-    answer->self = gd_object(object);
+    Answer* answer = answer_new(self, result);
     answer->line = gd_to_chars(gd_copy(argument));
-    answer->owner = self;
-    answer->state = WAITING;
-    *result = gd_copy(&answer->self);
-    while (*last != NULL) {
-        last = &(*last)->next;
-    }
-    *last = answer;
-    ++answer_count;
-    ++answer->owner->live;
-    answer->owner->session[0] != '\0' ? submit(answer) : load(self, answer);
+    answer->owner->session[0] != '\0' ? answer_submit(answer) : load(self, answer);
 }
 
 static void cancel(void* self, int index, const Value* argument, Value* result) {
@@ -133,33 +158,66 @@ static void cancel(void* self, int index, const Value* argument, Value* result) 
     if (answer->state == RUNNING) {
         sotto_engine_cancel(engine, answer->request); /* its last event follows */
     } else if (answer->state == WAITING) {
-        end_answer(answer, failure(SOTTO_ERROR_CANCELLED, "cancelled"));
+        fail(answer, failure(SOTTO_ERROR_CANCELLED, "cancelled"));
     }
+}
+
+/* Lets go of the conversation. Closes it if no other character can have its id, or if `is_over`. */
+static void leave(Character* character, bool is_over) {
+    const sotto_str id = STR(character->session);
+    const bool is_own = strncmp(character->session, MADE_UP, strlen(MADE_UP)) == 0;
+    if (character->session[0] != '\0' && (is_over || is_own)) {
+        sotto_engine_close_session(engine, id, 0, NULL);
+    }
+    character->session[0] = '\0';
+    character->speaking = NULL; /* continues, but is not remembered */
+    free(character->prompt);
+    character->prompt = NULL;
 }
 
 static void forget(void* self, int index, const Value* argument, Value* result) {
     Character* character = self;
-    if (character->session[0] != '\0') {
-        sotto_engine_close_session(engine, STR(character->session), 0, NULL);
-        character->session[0] = '\0';
-        character->speaking = NULL; /* continues, but is not remembered */
+    char* id = gd_to_chars(gd_copy(&character->fields[SESSION_ID]));
+    if (engine != NULL && id != NULL && id[0] != '\0') {
+        report(open_own_session(character)); /* an earlier character may have opened it */
     }
+    free(id);
+    leave(character, true);
+}
+
+/* Returns why a value cannot be set, or success. */
+static Outcome check(int index, const Value* value) {
+    if (index == SESSION_ID) {
+        char* id = gd_to_chars(gd_copy(value));
+        const size_t bytes = id == NULL ? 0 : strlen(id);
+        free(id);
+        const char* format = "invalid session_id of %zu bytes: expected at most 128";
+        return bytes <= 128 ? outcome(SOTTO_OK) : failure(SOTTO_ERROR_ARGUMENT, format, bytes);
+    }
+    if (index == MEMORY && gd_to_object(value) != NULL && gd_instance(&store_class, value) == NULL) {
+        return failure(SOTTO_ERROR_ARGUMENT, "invalid memory: expected a SottoStore or null");
+    }
+    if (index != MAX_TOKENS && index != RECALLED) {
+        return outcome(SOTTO_OK);
+    }
+    const int64_t limit = gd_to_int(gd_copy(value)), most = index == RECALLED ? 100 : UINT32_MAX;
+    const char* format = index == RECALLED
+                             ? "invalid recalled '%lld': expected 0 to 100"
+                             : "invalid max_tokens '%lld': expected 0 to 4294967295; 0 sets no limit";
+    const bool is_valid = limit >= 0 && limit <= most;
+    return is_valid ? outcome(SOTTO_OK) : failure(SOTTO_ERROR_ARGUMENT, format, (long long)limit);
 }
 
 static void set(void* self, int index, const Value* argument, Value* result) {
     Character* character = self;
-    const int64_t limit = index == MAX_TOKENS ? gd_to_int(gd_copy(argument)) : 0;
-    if (limit < 0 || limit > UINT32_MAX) {
-        const char* format = "invalid max_tokens '%lld': expected 0 to 4294967295; 0 sets no limit";
-        report(failure(SOTTO_ERROR_ARGUMENT, format, (long long)limit));
-        return;
-    }
-    if (character->live > 0 && !gd_in_main_thread("set")) {
+    if (!report(check(index, argument)) || (character->live > 0 && !gd_in_main_thread("set"))) {
         return;
     }
     gd_replace(&character->fields[index], gd_copy(argument));
-    if (index == MODEL) {
-        forget(self, 0, NULL, NULL);
+    if (index == SESSION_ID) {
+        leave(character, false);
+    } else if (index == MODEL) {
+        leave(character, true);
         for (Answer* answer = character->live > 0 ? answers : NULL; answer != NULL; answer = answer->next) {
             if (answer->owner == character && answer->state == WAITING) {
                 load(character, answer);
@@ -169,8 +227,22 @@ static void set(void* self, int index, const Value* argument, Value* result) {
         char* sheet = gd_to_chars(gd_copy(argument));
         const sotto_str session = STR(character->session);
         report(outcome(sotto_engine_set_session_system(engine, session, STR(sheet), 0, NULL)));
-        free(sheet);
+        free(character->prompt);
+        character->prompt = sheet;
     }
+}
+
+/* Ends the answer of a save game. A game that was restored ends the answers of the one before. */
+static void end_file(Answer* answer, Outcome done, sotto_str json) {
+    if (answer->restores && done.status >= 0) {
+        ++games_restored;
+        for (Answer* other = answers; other != NULL; other = other->next) {
+            if (other->line != NULL) {
+                cancel(other, 0, NULL, NULL);
+            }
+        }
+    }
+    answer_end(answer, done, done.status < 0 ? (sotto_str){0} : json);
 }
 
 static void take_event(const sotto_event* event) {
@@ -180,14 +252,22 @@ static void take_event(const sotto_event* event) {
         answer = answer->next;
     }
     if (answer == NULL) {
-        report(done); /* of a request that no answer waits for */
+        const bool is_known = done.status == SOTTO_ERROR_STATE && event->user == MAY_BE_OPEN;
+        if (!jobs_take_event(event) && !is_known) {
+            report(done); /* of a request that no answer waits for */
+        }
     } else if (event->kind == SOTTO_EVENT_TEXT) {
         Value *text = &answer->results[TEXT_SO_FAR], added = gd_text(event->text.data, event->text.size);
         gd_replace(text, GD_CALL(*text, "insert", GD_GET(*text, "length"), added));
     } else if (event->kind == SOTTO_EVENT_REQUEST_DONE && answer->state == WAITING && event->status >= 0) {
-        submit(answer);
+        answer_submit(answer);
+    } else if (event->kind == SOTTO_EVENT_REQUEST_DONE && answer->line == NULL) {
+        end_file(answer, done, event->json);
     } else if (event->kind == SOTTO_EVENT_REQUEST_DONE) {
-        end_answer(answer, done);
+        if (event->status >= 0 && answer->owner != NULL) {
+            memory_keep(answer);
+        }
+        fail(answer, done);
     }
 }
 
@@ -213,6 +293,7 @@ void answers_deliver(void) {
     while (engine != NULL && sotto_engine_next_event(engine, &event) == SOTTO_OK) {
         take_event(&event);
     }
+    jobs_advance();
     int left = answer_count; /* without those that handlers add */
     for (Answer* answer = answers; left > 0; answer = answer->next, --left) {
         emit(answer);
@@ -244,8 +325,9 @@ static void answer_get(void* self, int index, const Value* argument, Value* resu
     }
 }
 
-static void answer_end(void* self) {
+static void free_answer(void* self) {
     free(((Answer*)self)->line);
+    free(((Answer*)self)->prompt);
 }
 
 static void character_init(void* self, GDExtensionObjectPtr object) {
@@ -253,6 +335,7 @@ static void character_init(void* self, GDExtensionObjectPtr object) {
     character->object = object;
     gd_replace(&character->fields[MODEL], gd_chars("sotto/house"));
     gd_replace(&character->fields[MAX_TOKENS], gd_int(128));
+    gd_replace(&character->fields[RECALLED], gd_int(4));
 }
 
 static void character_end(void* self) {
@@ -263,7 +346,7 @@ static void character_end(void* self) {
             answer->owner = NULL;
         }
     }
-    forget(self, 0, NULL, NULL);
+    leave(character, false);
 }
 
 static void notified(GDExtensionClassInstancePtr self, int32_t what, GDExtensionBool reversed) {
@@ -288,6 +371,12 @@ Class character_class = {
         {
             {"ask", ask, .result = {"", OBJECT, 0, "SottoAnswer"}, .params = {{"text", TEXT}}},
             {"forget", forget},
+            {"tell", memory_add, .result = {"", OBJECT, 0, "SottoAnswer"}, .params = {{"fact", TEXT}}},
+            {"overhear",
+             memory_add,
+             .result = {"", OBJECT, 0, "SottoAnswer"},
+             .params = {{"text", TEXT}},
+             .index = 1},
         },
     .properties = {
         {"sheet", TEXT, MULTILINE},
@@ -296,13 +385,16 @@ Class character_class = {
         {"priority", INT, ENUM, "Background:-1,Normal:0,Foreground:1"},
         {"max_tokens", INT, RANGE, "0,1024,1,or_greater"},
         {"options", DICTIONARY},
+        {"session_id", TEXT},
+        {"memory", OBJECT, RESOURCE, "SottoStore"},
+        {"recalled", INT, RANGE, "0,32,1,or_greater"},
     },
 };
 Class answer_class = {
     .name = "SottoAnswer",
     .parent = "RefCounted",
     .size = sizeof(Answer),
-    .end = answer_end,
+    .end = free_answer,
     .get = answer_get,
     .methods =
         {
@@ -310,5 +402,7 @@ Class answer_class = {
             {"text_added", .params = {{"text", TEXT}}},
             {"finished", .params = {{"text", TEXT}, {"error", TEXT}}},
         },
-    .properties = {{"text", TEXT}, {"error", TEXT}, {"done", BOOL}, {"status", INT}, {"request", INT}},
+    .properties = {
+        {"text", TEXT}, {"error", TEXT}, {"done", BOOL}, {"status", INT}, {"request", INT}, {"data", ARRAY}
+    },
 };

@@ -54,7 +54,7 @@ def measure(work: Path, turns: int) -> dict[str, Any]:
         rows = in_turn(
             turns,
             {
-                "ours": lambda: timed(lambda: asked.embed(texts, model="mind").vectors),
+                "ours": lambda: timed(lambda: asked.embeddings(texts, model="mind").vectors),
                 "library": lambda: timed(lambda: stock.encode(texts, normalize_embeddings=True)),
             },
         )

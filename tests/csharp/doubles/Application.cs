@@ -45,6 +45,12 @@ namespace UnityEngine
             Player.Assets.TryGetValue(path, out var asset) ? asset as T : null;
     }
 
+    public class TextAsset : Object
+    {
+        public TextAsset(string text) => this.text = text;
+        public string text { get; }
+    }
+
     public sealed class QualitySettings : Object
     {
         QualitySettings()

@@ -51,6 +51,23 @@ static partial class Suite
         Expect(Player.FramesUntil(() => decision.IsDone, 60), "it decides");
         var emotion = SottoJson.Field(decision.Text, "emotion", out var complete);
         Expect(complete && Array.IndexOf(SottoSheet.Moods, emotion) >= 0, decision.Error + decision.Text);
+        RemembersLongLines(mara.Runtime.Engine, Path.Combine(libraries, SottoFiles.HouseFile));
         Console.WriteLine($"the house model: {answer.Text} {decision.Text}");
+    }
+
+    // A line is longer than the context of the embedding model, which is the house model.
+    static void RemembersLongLines(SottoEngine engine, string file)
+    {
+        const string options = "{\"pooling\": \"mean\", \"context\": 64}";
+        engine.WaitDone(engine.LoadModel("embeds", file, options: options, flags: SottoFlags.Private));
+        var dim = engine.Embed("embeds", "one")[0].Length;
+        var line = string.Join(" ", Array.ConvertAll(new int[200], one => "tale"));
+        Throws(Native.SOTTO_ERROR_ARGUMENT, "set truncate", () => engine.Embed("embeds", line));
+        using (var store = SottoStore.Open(Path.Combine(_temp, "long"), "lines", dim))
+        {
+            var memory = new SottoCharacterMemory(store, "Mara", engine, "embeds");
+            memory.Tell(line);
+            Same(memory.Recall(line).ConvertAll(one => one.Text)[0], line);
+        }
     }
 }

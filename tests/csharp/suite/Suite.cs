@@ -30,6 +30,8 @@ static partial class Suite
         Components();
         Characters();
         Conversations();
+        Remembering();
+        Saving();
         Run("library errors", LibraryErrors);
         if (Directory.GetFiles(args[0], "sotto_llama*").Length > 0)
             Run("house model", () => HouseModel(args[0]));

@@ -120,10 +120,10 @@ Result cuDeviceGetAttribute(int* value, int attribute, Device card) {
     };
     switch (attribute) {
     case kCapabilityMajor:
-        *value = 8;
+        *value = static_cast<int>(d.settings["capability"] / 10);
         return kSuccess;
     case kCapabilityMinor:
-        *value = 9;
+        *value = static_cast<int>(d.settings["capability"] % 10);
         return kSuccess;
     case kIntegrated:
         *value = 0;

@@ -6,11 +6,13 @@
 //   version             as cuDriverGetVersion, 13000
 //   d3d12, vulkan       attributes 135 and 138 of every card but the first, which has neither; 2: not known
 //   luids               whether cards have LUIDs, as on Windows
+//   capability          compute capability of all cards, 89: 8.9
+//   driver              release branch of the driver, as NVML reports it, 580; 0: unknown
 //   enabled             what limit 8 says of a CiG context
 //   per_queue           how many CiG contexts a queue may have at once
 //   lost                every call fails but those that leave a context or destroy it
 //   forgive             no call that was to fail fails any more
-//   reset               all as at first, but for contexts and streams
+//   reset               all as at first, but for contexts and streams; 2: as on Windows, with LUIDs
 extern "C" void sotto_double_set(const char* what, long value);
 
 // From now on, the `ordinal`th call of that name fails, once. Name "*": the `ordinal`th of all.

@@ -10,10 +10,14 @@
 
 #include "double.hpp"
 
+extern "C" void sotto_double_driver(long branch); // of the double of NVML: ../nvml/version.c
+
 namespace sotto_double {
 
+constexpr long kAsOnWindows = 2;
+
 Double::Double() {
-    reset();
+    reset(false);
     if (const char* text = std::getenv("SOTTO_DOUBLE_FAIL")) {
         char name[64] = {};
         long ordinal = 0;
@@ -24,17 +28,20 @@ Double::Double() {
     }
 }
 
-void Double::reset() {
+void Double::reset(bool windows) {
     settings = {
         {"cards", 2},
         {"version", 13000},
         {"d3d12", 1},
         {"vulkan", 1},
-        {"luids", 1},
+        {"luids", windows ? 1 : 0},
+        {"capability", 89},
+        {"driver", 580},
         {"enabled", 1},
         {"per_queue", 1},
         {"limits", 1}
     };
+    sotto_double_driver(settings["driver"]);
     faults.clear();
     calls.clear();
     misuses.clear();
@@ -124,11 +131,12 @@ void sotto_double_set(const char* what, long value) {
     auto& d = it();
     const std::lock_guard lock(d.mutex);
     if (std::strcmp(what, "reset") == 0) {
-        d.reset();
+        d.reset(value == kAsOnWindows);
     } else if (std::strcmp(what, "forgive") == 0) {
         d.faults.clear();
     } else {
         d.settings[what] = value;
+        sotto_double_driver(d.settings["driver"]);
     }
 }
 

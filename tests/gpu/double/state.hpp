@@ -61,7 +61,8 @@ public:
     std::uintptr_t made = 0x1000;
     bool initialized = false;
 
-    void reset();
+    // `windows`: cards have LUIDs.
+    void reset(bool windows);
     // What a call comes to before it does anything.
     Result begin(const char* call);
     void misuse(const std::string& what) { misuses.push_back(what); }

@@ -27,7 +27,9 @@ ClosingTokens closing_tokens() {
 std::vector<std::string>
 preferred(const std::string& said, std::uint64_t left, const std::vector<std::string>& lead_in_end = {}) {
     const auto tokens = closing_tokens();
-    Closing closing(tokens, left + said.size(), lead_in_end);
+    JsonFrame frame;
+    frame.lead_in_end = lead_in_end;
+    Closing closing(tokens, left + said.size(), frame);
     for (const char letter : said) {
         closing.said({&letter, 1});
     }

@@ -176,3 +176,35 @@ TEST_CASE("a cache that cannot be cut is emptied") {
     parts.kv.cut(stream, 20);
     CHECK(stream.tokens.held() == 0);
 }
+
+TEST_CASE("a slot is saved, restored and erased by its number") {
+    Parts parts(2);
+    auto first = stream_of(tokens_from(10, 50));
+    first.wanted = 1;
+    parts.kv.open(first);
+    compute(parts, first, 50);
+    std::string state;
+    CHECK_THROWS_AS(parts.kv.save_slot(1, append, &state), Error); // in use
+    CHECK_THROWS_AS(parts.kv.erase_slot(1), Error);
+    CHECK(parts.kv.info_of(1).in_use == 1);
+    CHECK(parts.kv.info_of(1).tokens == 50);
+    parts.kv.close(first);
+    CHECK_THROWS_AS(parts.kv.save_slot(0, append, &state), Error); // empty
+    CHECK(parts.kv.save_slot(1, append, &state) == 50);
+    CHECK(parts.kv.restore_slot(0, state) == 50);
+    CHECK(parts.kv.info_of(0).tokens == 50);
+    CHECK(parts.kv.erase_slot(1) == 50);
+    CHECK(parts.kv.info_of(1).tokens == 0);
+    CHECK_THROWS_AS(parts.kv.restore_slot(1, state.substr(0, 40)), Error);
+
+    auto erased = stream_of(tokens_from(10, 60));
+    erased.wanted = 1;
+    parts.kv.open(erased); // copies from no other slot
+    CHECK(erased.tokens.held() == 0);
+    CHECK(cells_of(parts, erased) == 0);
+    auto restored = stream_of(tokens_from(10, 60));
+    restored.wanted = 0;
+    parts.kv.open(restored);
+    CHECK(restored.tokens.held() == 50);
+    CHECK(cells_of(parts, restored) == 50);
+}

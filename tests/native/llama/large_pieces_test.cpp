@@ -65,6 +65,21 @@ TEST_CASE("sparsely written tables of graphs are not allocated by malloc") {
     CHECK(taken_from_malloc() < before + 8 * kMB);
 }
 
+TEST_CASE("the first request with a grammar allocates no tables for the vocabulary") {
+    Model model({.path = house()});
+    REQUIRE_MESSAGE(model, model.why);
+    const auto ask = [&](const std::string& more) {
+        Stream stream(model, chat("the king", R"("max_tokens": 8)" + more));
+        REQUIRE_MESSAGE(stream.answer.status == SOTTO_OK, stream.answer.why);
+        stream.run(8);
+    };
+    ask("");
+    const auto before = taken_from_malloc();
+    ask(R"(, "response_format": {"type": "json_object"})");
+    MESSAGE("bytes that stay: ", taken_from_malloc() - before);
+    CHECK(taken_from_malloc() < before + 64 * 1024);
+}
+
 TEST_CASE("copying the KV cache between streams allocates nothing by malloc") {
     Model model({.path = house(), .options = R"({"parallel": 2, "context": 2048})"});
     REQUIRE_MESSAGE(model, model.why);

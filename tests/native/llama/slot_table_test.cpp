@@ -158,3 +158,51 @@ TEST_CASE("streams with equal adapters get neighbouring slots") {
     CHECK(std::abs(streams[0].slot - streams[2].slot) == 1);
     CHECK(std::abs(streams[1].slot - streams[3].slot) == 1);
 }
+
+TEST_CASE("a stream gets the slot that it wants, whatever that slot caches") {
+    SlotTable table(3, true);
+    table.resize(3);
+    const auto other = cache(table, tokens_from(0, 40));
+    const auto best = cache(table, tokens_from(100, 40));
+    REQUIRE(other != best);
+    auto stream = stream_of(tokens_from(100, 60));
+    stream.wanted = other;
+    auto match = table.assign(stream);
+    CHECK(match.slot == other);
+    CHECK(match.common == 0);
+    table.release(stream, false);
+    auto fitting = stream_of(tokens_from(100, 60));
+    fitting.wanted = best;
+    match = table.assign(fitting);
+    CHECK(match.slot == best);
+    CHECK(match.common == 40);
+    CHECK(table.is_free(other));
+    CHECK_FALSE(table.is_free(best));
+    CHECK_FALSE(table.is_free(kNoSlot));
+}
+
+TEST_CASE("a slot that is in use or does not exist cannot be had by its number") {
+    const auto status_of = [](const auto& call) {
+        try {
+            call();
+        } catch (const Error& error) {
+            return error.status();
+        }
+        return sotto_status(SOTTO_OK);
+    };
+    SlotTable table(2, true);
+    table.resize(2);
+    auto first = stream_of({1, 2});
+    first.wanted = 1;
+    table.assign(first);
+    auto second = stream_of({1, 2});
+    second.wanted = 1;
+    CHECK(status_of([&] { table.assign(second); }) == SOTTO_ERROR_BUSY);
+    second.wanted = 2;
+    CHECK(status_of([&] { table.assign(second); }) == SOTTO_ERROR_ARGUMENT);
+    CHECK(second.parked());
+    CHECK(status_of([&] { table.free_slot(0); }) == SOTTO_OK);
+    table.release(first, false);
+    CHECK(table.free_slot(1).tokens.empty()); // it held no cells
+    table.empty(1);
+}

@@ -161,7 +161,8 @@ TEST_CASE("an unsuitable draft model is refused by name, and a suitable one is c
     CHECK(refused(tiny(), test::paths::kLlamaModule) == SOTTO_ERROR_MODEL);
     Model plain({.options = kPlain});
     Model drafted({.options = drafted_by(tiny())});
-    CHECK(drafted.info.weights == 2 * plain.info.weights);
+    CHECK(drafted.info.weights > plain.info.weights); // a draft model needs no texts of tokens
+    CHECK(drafted.info.weights <= 2 * plain.info.weights);
     CHECK(drafted.info.kv == 2 * plain.info.kv);
     auto measured = SOTTO_INIT(sotto_model_info);
     std::string why;

@@ -24,7 +24,8 @@ struct Runner {
         }
         common_params_sampling how;
         how.temp = 0;
-        prepared.sampler = std::make_unique<Sampler>(parts.weights.get(), tokenizer, how, -1);
+        prepared.sampler =
+            std::make_unique<Sampler>(parts.weights.get(), tokenizer, how, TokenProbabilities{});
         auto stream = std::make_unique<Stream>(std::move(prepared), AdapterSet());
         parts.kv.open(stream->kv);
         return stream;

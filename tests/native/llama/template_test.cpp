@@ -167,6 +167,13 @@ const std::map<std::string, const char*> kOtherGrammar = {
     {"unsloth-Apriel-1.5", "the grammar has no room for the line break before a call"},
 };
 
+// Answers that the grammar of a forced call refuses, because it allows no text before the call: a thought
+// that llama.cpp takes for content, and answers without a thought where the template has begun one.
+const std::map<std::string, std::set<std::string>> kTextBefore = {
+    {"tencent-Hy3", {"thinks and calls"}},
+    {"Apriel-1.6-15b-Thinker-fixed", {"calls", "calls without arguments"}},
+};
+
 // Checks that a grammar accepts a whole answer and its end. Returns the error; empty: accepted.
 std::string refusal(const Template& model, const Generated& answer) {
     const auto& how = answer.prompt.how;
@@ -233,7 +240,10 @@ TEST_CASE("with tool_choice required, the grammar includes the part of a call th
             CHECK(shown == !kShowNoCalls.contains(model.name));
             if (shown) {
                 const auto why = refusal(model, answer);
-                CHECK_MESSAGE(why.empty() == !kOtherGrammar.contains(model.name), why);
+                const auto text = kTextBefore.find(model.name);
+                const bool other = kOtherGrammar.contains(model.name) ||
+                                   (text != kTextBefore.end() && text->second.contains(title));
+                CHECK_MESSAGE(why.empty() == !other, why);
             }
         }
     }

@@ -59,3 +59,20 @@ TEST_CASE("tokens are sorted, with the length of their common prefix") {
     const std::vector<std::int32_t> irregular(texts.irregular().begin(), texts.irregular().end());
     CHECK(irregular == std::vector<std::int32_t>{2, 4, 5});
 }
+
+TEST_CASE("the memory of the texts is known before they are built") {
+    const auto text_of = [](std::int32_t token) {
+        return token % 7 == 0 ? std::string("\xFF") : "token " + std::to_string(token);
+    };
+    const TokenTexts texts(100, text_of);
+    std::size_t characters = 0;
+    for (const auto& token : texts.tokens()) {
+        characters += token.length;
+    }
+    CHECK(texts.irregular().size() == 15);
+    CHECK(
+        TokenTexts::bytes_of(100, text_of) ==
+        texts.tokens().size_bytes() + characters * sizeof(char32_t) + texts.irregular().size_bytes()
+    );
+    CHECK(TokenTexts::bytes_of(0, text_of) == 0);
+}

@@ -24,7 +24,7 @@ public:
     explicit CudaDouble(const char* path = paths::kCudaDouble)
         : library_(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
         REQUIRE_MESSAGE(library_ != nullptr, dlerror());
-        set("reset", 1);
+        set("reset", 2);
     }
 
     void set(const char* what, long value) const {

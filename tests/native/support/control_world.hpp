@@ -84,11 +84,11 @@ struct ControlWorld {
     sotto::DeviceManager card{modules, "cpu", {}, hooks.log};
     sotto::RequestTable table;
     sotto::EventQueue queue;
-    sotto::Registry registry;
     sotto::Trace trace{0};
     sotto::Meter meter;
     sotto::Recorder recorder{hooks};
     sotto::Ledger ledger;
+    sotto::Registry registry; // its models return their claims to the ledger
     sotto::KvStateStore kv_states{ledger, {}, 0, hooks};
     sotto::Signal wake;
     const sotto::World world{
@@ -105,6 +105,7 @@ struct ControlWorld {
         .recorder = recorder,
         .ledger = ledger,
         .kv_states = kv_states,
+        .waker = modules.waker(),
     };
 };
 

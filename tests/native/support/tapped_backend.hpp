@@ -81,6 +81,7 @@ public:
         std::vector<std::uint32_t> tokens; // of each item
         std::uint32_t threads;
         sotto_thread_class thread_class;
+        sotto_step_flags flags;
     };
 
     // Flags of each opened stream.
@@ -211,7 +212,7 @@ private:
         return of(self).inner_.stream_unpark(nullptr, model, stream, remaining, why);
     }
     static sotto_status SOTTO_CALL step(void* self, void* model, const sotto_step* step, sotto_str* why) {
-        Step seen{{}, step->threads, step->thread_class};
+        Step seen{{}, step->threads, step->thread_class, step->flags};
         for (std::uint32_t i = 0; i < step->count; ++i) {
             seen.tokens.push_back(step->items[i]->tokens);
         }

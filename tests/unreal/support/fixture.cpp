@@ -33,6 +33,10 @@ void reset() {
     settings->MemoryBudgetMiB = 0;
     settings->Device = FString();
     settings->bReportFrames = true;
+    settings->Guardrails = FString();
+    settings->EmbeddingModel = FString();
+    settings->EmbeddingDim = 384;
+    settings->MemoryStore = TEXT("memories");
     DoubleTakeLog(ELogVerbosity::Error);
 }
 
@@ -96,6 +100,30 @@ std::string utf8(const FString& text) {
 
 USottoSubsystem& subsystem(DoublePlay& play) {
     return *play.game().GetSubsystem<USottoSubsystem>();
+}
+
+void answer(const Character& one, const FString& question) {
+    const int before = one.listener->Done.Num();
+    one.component->Say(question);
+    REQUIRE(double_run_until([&] { return one.listener->Done.Num() + one.listener->Failed.Num() > before; }));
+    REQUIRE(one.listener->Failed.IsEmpty());
+}
+
+std::string read(DoublePlay& play, const FString& conversation) {
+    FSottoHandlers handlers;
+    bool ended = false;
+    std::string messages;
+    handlers.Ended.BindLambda([&](const FSottoAnswer& one) {
+        messages = utf8(one.Text);
+        ended = true;
+    });
+    subsystem(play).GetHost().ReadConversation(conversation, handlers);
+    CHECK(double_run_until([&] { return ended; }));
+    return messages;
+}
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
 }
 
 Scripted::Scripted(const std::string& script) {

@@ -55,6 +55,11 @@ double other_cpu_s();
 FString text(const std::string& utf8);
 std::string utf8(const FString& text);
 USottoSubsystem& subsystem(DoublePlay& play);
+/** Asks a character, and waits for its answer, which must not fail. */
+void answer(const Character& one, const FString& question);
+/** Returns the messages of a conversation as JSON. */
+std::string read(DoublePlay& play, const FString& conversation);
+bool has(const std::string& text, const std::string& part);
 /**
  * Has the plugin use a library whose only backend is the scripted one, with one model as the project's.
  *

@@ -3,6 +3,8 @@
 #include "CoreMinimal.h"
 #include "GameFramework/Actor.h"
 #include "SottoCharacterComponent.h"
+#include "SottoGameAction.h"
+#include "SottoStoreAction.h"
 #include "SottoTypes.h"
 
 #include "listener.generated.h"
@@ -63,6 +65,16 @@ public:
         bStored = true;
     }
 
+    UFUNCTION()
+    void HandleGameProgress(float, const FSottoSavedGame&) { ++Partials; }
+    UFUNCTION()
+    void HandleGame(float, const FSottoSavedGame& Saved) { Games.Add(Saved); }
+
+    UFUNCTION()
+    void HandleStoreDone(const FSottoStoreResult& Result) { StoreDone.Add(Result); }
+    UFUNCTION()
+    void HandleStoreFailed(const FSottoStoreResult& Result) { StoreFailed.Add(Result); }
+
     /** Binds all events of a character. */
     void Listen(USottoCharacterComponent& Character) {
         Character.OnPartial.AddDynamic(this, &UTestListener::HandlePartial);
@@ -77,6 +89,9 @@ public:
     TArray<FString> Sentences;
     TArray<FSottoAnswer> Done;
     TArray<FSottoAnswer> Failed;
+    TArray<FSottoSavedGame> Games;
+    TArray<FSottoStoreResult> StoreDone;
+    TArray<FSottoStoreResult> StoreFailed;
     TArray<FString> Missing;
     bool bStored = false;
 

@@ -85,6 +85,8 @@ namespace Sotto
             public SottoAnswer Load; // of its model; the line fails if this load fails or the model is unloaded
             public bool Decides; // the answer is JSON, whose field `say` is spoken
             public bool Failed; // its answer ends in the next frame
+            public bool BeganRecall, EndedRecall; // of the memories that enter its prompt
+            public List<SottoMemory> Memories; // null: none were recalled
         }
 
         /// <summary>The runtime whose engine it uses.</summary>
@@ -168,6 +170,7 @@ namespace Sotto
                 return; // the runtime has logged why
             OpenOwnSession();
             _runtime.LoadModel(UsedModel); // so that the model is ready when the player speaks
+            OpenMemory();
         }
 
         void OnDisable()
@@ -182,6 +185,7 @@ namespace Sotto
                 turn.Load.Completed -= OnLoaded;
                 turn.Answer.Cancel();
             }
+            CloseMemory();
             CloseSession();
         }
 
@@ -216,6 +220,8 @@ namespace Sotto
                 FailWaiting(Native.SOTTO_ERROR_CANCELLED, "the model was unloaded before it answered", turn.Load);
                 return;
             }
+            if (WaitsForMemories(turn))
+                return; // OnRecalled continues
             _speaks = true;
             _spoken = "";
             try
@@ -298,6 +304,7 @@ namespace Sotto
         void Finish(Turn turn)
         {
             var spoken = _spoken; // a handler may say the next line
+            Remember(turn, spoken);
             if (turn.Sentences.TryFlush(out var rest))
                 Raise(onSentence, rest);
             if (turn.Decides)

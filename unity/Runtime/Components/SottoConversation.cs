@@ -25,8 +25,10 @@ namespace Sotto
         /// <summary>Sends the sheet again, after it has changed; the next answer knows it.</summary>
         public void RefreshSheet()
         {
-            if (_session != null && sheet != null)
-                _session.SetSystem(sheet.ToPrompt());
+            if (_session == null || sheet == null)
+                return;
+            _system = sheet.ToPrompt();
+            _session.SetSystem(_system);
         }
 
         /// <summary>Reads the conversation for a save game; awaiting gives JSON for <see cref="Restore"/>.</summary>
@@ -59,7 +61,22 @@ namespace Sotto
             Cancel();
             _kept = _kept ?? _session.Fork(_usedSession + "#kept");
             _session.Dispose();
+            ForgetPrompt();
             OpenSession("", messages);
+        }
+
+        /// <summary>Goes on with the conversation that a save game of the runtime has for its session id.</summary>
+        internal void OnGameRestored()
+        {
+            Cancel();
+            ForgetPrompt();
+        }
+
+        // The conversation is now one of a save game, which has its own system message and exchanges.
+        void ForgetPrompt()
+        {
+            _system = "";
+            _exchanges.Clear();
         }
 
         void OpenOwnSession()
@@ -104,10 +121,28 @@ namespace Sotto
                 Return(kept, opening.Error);
                 return;
             }
-            if (IsEngineAlive)
+            if (!IsEngineAlive)
+                return;
+            if (opening.Status == Native.SOTTO_ERROR_STATE && _runtime.HasRestored)
+                AdoptSession();
+            else
                 RefuseSession(opening.Status == Native.SOTTO_ERROR_STATE
                     ? $"is in use ({opening.Error}); give each character its own"
                     : "could not be opened: " + opening.Error);
+        }
+
+        // A save game that was restored has a conversation of this id, and no other character continues it.
+        void AdoptSession()
+        {
+            if (sessionId.Length == 0)
+            {
+                _runtime.ReleaseSession(_usedSession, this);
+                OpenOwnSession(); // with the next id that is made up
+                return;
+            }
+            _session = new SottoSession(_runtime.Engine, _usedSession);
+            ForgetPrompt();
+            Advance();
         }
 
         // Goes on with the conversation from before a Restore() that failed.

@@ -3,6 +3,7 @@ using System;
 using System.Collections;
 using System.Collections.Generic;
 using System.IO;
+using System.Threading.Tasks;
 using Sotto.Interop;
 using UnityEngine;
 
@@ -18,7 +19,7 @@ namespace Sotto
     [DefaultExecutionOrder(-32000)]
     [DisallowMultipleComponent]
     [AddComponentMenu("Sotto/Sotto Runtime")]
-    public sealed class SottoRuntime : MonoBehaviour
+    public sealed partial class SottoRuntime : MonoBehaviour
     {
         static readonly List<SottoRuntime> Live = new List<SottoRuntime>();
         static readonly WaitForEndOfFrame EndOfFrame = new WaitForEndOfFrame();
@@ -27,11 +28,11 @@ namespace Sotto
         public SottoSettings settings;
 
         readonly Dictionary<string, SottoAnswer> _loads = new Dictionary<string, SottoAnswer>();
-        readonly Dictionary<string, SottoCharacter> _sessions = new Dictionary<string, SottoCharacter>();
         readonly Queue<Action> _later = new Queue<Action>(); // locked: any thread may add
         SottoHandlers _received;
         Action<SottoEvent> _others;
         SottoGraphicsSharing _graphics;
+        Task<SottoStore> _store; // null: not opened yet
         int _frame = -1; // the frame that has begun
         bool _inFrame;
 
@@ -125,24 +126,23 @@ namespace Sotto
             return Engine.UnloadModelAsync(id);
         }
 
+        /// <summary>Opens the store of the settings once, on a thread of the pool; characters share it.</summary>
+        /// <remarks>The runtime closes it together with the engine.</remarks>
+        /// <exception cref="SottoException">
+        /// There is no engine, or the call is not on the main thread. The task fails if the store cannot be opened.
+        /// </exception>
+        public Task<SottoStore> OpenStoreAsync()
+        {
+            RequireEngine("SottoRuntime.OpenStoreAsync()");
+            if (_store == null || _store.IsFaulted)
+                _store = SottoStore.OpenAsync(
+                    Path.Combine(Application.persistentDataPath, SottoFiles.Folder), settings.memoryStore,
+                    settings.embeddingDim);
+            return _store;
+        }
+
         /// <summary>Whether LoadModel would return this load: it has not failed, and the model was not unloaded.</summary>
         internal bool IsCurrent(SottoAnswer load) => _loads.ContainsValue(load);
-
-        /// <summary>Reserves the id of a conversation. Returns the character that has it already, or null.</summary>
-        internal SottoCharacter ReserveSession(string id, SottoCharacter owner)
-        {
-            if (_sessions.TryGetValue(id, out var other) && other != null && other != owner)
-                return other;
-            _sessions[id] = owner;
-            return null;
-        }
-
-        /// <summary>Releases the id of a conversation if it is this character's.</summary>
-        internal void ReleaseSession(string id, SottoCharacter owner)
-        {
-            if (_sessions.TryGetValue(id, out var other) && ReferenceEquals(other, owner))
-                _sessions.Remove(id);
-        }
 
         /// <summary>Calls an action on the main thread, in the next frame. Any thread.</summary>
         internal void CallLater(Action action)
@@ -243,6 +243,22 @@ namespace Sotto
             _loads.Clear();
             _sessions.Clear();
             engine?.Dispose(); // cancels what runs, also a load; waits at most about 100 ms
+            CloseStore();
+        }
+
+        // Waits for the disk if the store is open; one that is still being opened is closed afterwards.
+        void CloseStore()
+        {
+            var store = _store;
+            _store = null;
+            if (store == null)
+                return;
+            if (store.Status == TaskStatus.RanToCompletion)
+                store.Result.Dispose();
+            else
+                store.ContinueWith(
+                    opened => opened.Result.Dispose(), System.Threading.CancellationToken.None,
+                    TaskContinuationOptions.OnlyOnRanToCompletion, TaskScheduler.Default);
         }
 
         void BeginFrame()

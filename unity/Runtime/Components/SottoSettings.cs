@@ -88,6 +88,21 @@ namespace Sotto
 
         public List<SottoModelEntry> models = new List<SottoModelEntry>();
 
+        [Header("Memory")]
+        [Tooltip("Embedding model of the list above, with which characters recall. Empty: characters do not remember.")]
+        public string embeddingModel = "";
+
+        [Tooltip("Dimensions of that model's embeddings.")]
+        [Min(1)]
+        public int embeddingDim = 384;
+
+        [Tooltip("Name of the store in persistentDataPath/Sotto, for example one for each save slot.")]
+        public string memoryStore = "memories";
+
+        [Header("Guardrails")]
+        [Tooltip("JSON with phrases and expressions that no line of the player and no answer may hold; empty: none.")]
+        public TextAsset guardrails;
+
         [Header("Builds")]
         [Tooltip("Builds for platforms that have no Sotto library; characters are silent there.")]
         public bool buildWithoutLibrary;
@@ -108,10 +123,33 @@ namespace Sotto
             }
         }
 
-        /// <summary>Creates an engine with these settings.</summary>
-        /// <exception cref="SottoException">The library is missing or a value is out of range.</exception>
-        public SottoEngine CreateEngine() =>
-            new SottoEngine(mode, targetTps, (ulong)Math.Max(0, memoryBudgetMb) << 20, moduleDir, device);
+        /// <summary>Creates an engine with these settings, its guardrails included.</summary>
+        /// <exception cref="SottoException">
+        /// The library is missing, a value is out of range, or the guardrails are invalid.
+        /// </exception>
+        public SottoEngine CreateEngine()
+        {
+            using (var guard = CreateGuard())
+                return new SottoEngine(
+                    mode, targetTps, (ulong)Math.Max(0, memoryBudgetMb) << 20, moduleDir, device, guard: guard);
+        }
+
+        /// <summary>Creates a guard with the guardrails; the caller disposes it. Null: there are none.</summary>
+        /// <exception cref="SottoException">The asset is not a configuration; the message has the path.</exception>
+        public SottoGuard CreateGuard()
+        {
+            if (guardrails == null)
+                return null;
+            try
+            {
+                return new SottoGuard(guardrails.text);
+            }
+            catch (SottoException refused)
+            {
+                throw new SottoException(
+                    refused.Status, $"Guardrails of the Sotto settings, asset '{guardrails.name}': {refused.Message}");
+            }
+        }
 
         /// <summary>Returns the entry of a model, or null.</summary>
         public SottoModelEntry Find(string id) => models.Find(one => one != null && one.id == id);

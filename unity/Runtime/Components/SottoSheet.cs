@@ -68,11 +68,27 @@ namespace Sotto
         public string prose = "";
 
         /// <summary>Returns the system message.</summary>
-        public string ToPrompt()
+        public string ToPrompt() => ToPrompt(null);
+
+        /// <summary>Returns the system message with what the character recalls.</summary>
+        /// <param name="recalled">Facts follow those of the sheet, others its memories. Null: none.</param>
+        public string ToPrompt(IEnumerable<SottoMemory> recalled)
         {
-            if (prose.Length > 0)
-                return prose;
+            List<string> allFacts = new List<string>(), allMemories = new List<string>();
+            if (prose.Length == 0)
+            {
+                allFacts.AddRange(facts);
+                allMemories.AddRange(memories);
+            }
+            foreach (var memory in recalled ?? new SottoMemory[0])
+                (memory.Kind == SottoMemoryKind.Fact ? allFacts : allMemories).Add(memory.Text);
             var lines = new StringBuilder();
+            if (prose.Length > 0)
+            {
+                Entries(lines.Append(prose).Append('\n'), "Facts", allFacts);
+                Entries(lines, "Memories", allMemories);
+                return allFacts.Count + allMemories.Count > 0 ? lines.ToString().TrimEnd('\n') : prose;
+            }
             Line(lines, "Name", fullName);
             Line(lines, "Role", role);
             Line(lines, "Manner", manner);
@@ -84,8 +100,8 @@ namespace Sotto
             Entries(lines, "Prices", prices);
             Entries(lines, "Quests", quests);
             Entries(lines, "Rumours", rumours);
-            Entries(lines, "Facts", facts);
-            Entries(lines, "Memories", memories);
+            Entries(lines, "Facts", allFacts);
+            Entries(lines, "Memories", allMemories);
             Line(lines, "Actions", string.Join(", ", actions));
             if (decides)
                 Line(lines, "Answer as", actions.Count > 0 ? "JSON (say, emotion, action)" : "JSON (say, emotion)");

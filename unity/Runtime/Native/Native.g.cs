@@ -4,7 +4,11 @@ using System.Runtime.InteropServices;
 
 namespace Sotto.Interop
 {
+    public struct sotto_guard { }
+    public struct sotto_guard_stream { }
     public struct sotto_engine { }
+    public struct sotto_index { }
+    public struct sotto_store { }
 
     [StructLayout(LayoutKind.Sequential)]
     public unsafe struct sotto_str
@@ -154,6 +158,7 @@ namespace Sotto.Interop
         public sotto_str kv_spill_dir;
         public ulong kv_spill_memory;
         public sotto_gpu_desc* gpu;
+        public sotto_guard* guard;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -326,6 +331,71 @@ namespace Sotto.Interop
         public ulong bytes_parked;
         public uint models_evicted;
         public uint reserved;
+        public ulong slice_streams;
+        public ulong draft_tokens;
+        public ulong draft_accepted;
+        public ulong draft_steps;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_index_desc
+    {
+        public uint struct_size;
+        public uint dim;
+        public ulong max_elements;
+        public ulong seed;
+        public int storage;
+        public int metric;
+        public uint m;
+        public uint ef_construction;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_build_desc
+    {
+        public uint struct_size;
+        public uint threads;
+        public IntPtr progress;
+        public void* self;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_index_info
+    {
+        public uint struct_size;
+        public uint dim;
+        public ulong size;
+        public ulong max_elements;
+        public ulong memory;
+        public ulong seed;
+        public int storage;
+        public int built;
+        public uint m;
+        public uint ef_construction;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_search_desc
+    {
+        public uint struct_size;
+        public uint k;
+        public uint ef;
+        public uint reserved;
+        public ulong* allowed;
+        public ulong allowed_count;
+        public IntPtr filter;
+        public void* self;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_store_desc
+    {
+        public uint struct_size;
+        public uint flags;
+        public sotto_str folder;
+        public sotto_str id;
+        public uint dim;
+        public uint reserved;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -384,6 +454,15 @@ namespace Sotto.Interop
     }
 
     [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_slot_info
+    {
+        public uint struct_size;
+        public uint tokens;
+        public int in_use;
+        public uint reserved;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
     public unsafe struct sotto_stream_desc
     {
         public uint struct_size;
@@ -408,6 +487,9 @@ namespace Sotto.Interop
         public sotto_str stops;
         public sotto_str result;
         public int parsed;
+        public uint slot;
+        public sotto_str settings;
+        public int truncated;
         public uint reserved;
     }
 
@@ -429,6 +511,14 @@ namespace Sotto.Interop
         public sotto_str data;
         public sotto_str data_info;
         public sotto_str result;
+        public uint token;
+        public uint slot;
+        public int truncated;
+        public uint wait_ms;
+        public uint prompt_tokens;
+        public uint cached_tokens;
+        public uint completion_tokens;
+        public uint reserved;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -441,6 +531,8 @@ namespace Sotto.Interop
         public int thread_class;
         public IntPtr gate;
         public void* context;
+        public uint flags;
+        public uint reserved;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -450,6 +542,7 @@ namespace Sotto.Interop
         public int log_level;
         public IntPtr log;
         public void* context;
+        public IntPtr wake;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -478,6 +571,10 @@ namespace Sotto.Interop
         public IntPtr adapter_measure;
         public IntPtr adapter_open;
         public IntPtr adapter_close;
+        public IntPtr slot_read;
+        public IntPtr slot_save;
+        public IntPtr slot_restore;
+        public IntPtr slot_erase;
     }
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -508,13 +605,37 @@ namespace Sotto.Interop
     public unsafe delegate void* sotto_vulkan_proc_fn(void* instance, byte* name);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_index_progress_fn(void* self, ulong done, ulong total);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_index_filter_fn(void* self, ulong label);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_progress_fn(void* context, float progress);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_write_fn(void* context, void* bytes, UIntPtr count);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_slot_read_fn(void* self, void* model, uint slot, sotto_slot_info* info, sotto_str* reason);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_slot_save_fn(void* self, void* model, uint slot, IntPtr write, void* context, uint* tokens, sotto_str* reason);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_slot_restore_fn(void* self, void* model, uint slot, sotto_str state, uint* tokens, sotto_str* reason);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_slot_erase_fn(void* self, void* model, uint slot, uint* tokens, sotto_str* reason);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_gate_fn(void* context);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate void sotto_message_fn(void* context, int level, sotto_str message);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate void sotto_wake_fn(void* context);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_backend_open_fn(void* self, sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* reason);
@@ -548,9 +669,6 @@ namespace Sotto.Interop
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_stream_parse_fn(void* self, void* model, void* stream, sotto_str text, int last, sotto_str* deltas, sotto_str* reason);
-
-    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public unsafe delegate int sotto_write_fn(void* context, void* bytes, UIntPtr count);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_state_save_fn(void* self, void* model, void* stream, IntPtr write, void* context, uint* tokens, sotto_str* reason);
@@ -594,6 +712,7 @@ namespace Sotto.Interop
         public const int SOTTO_ERROR_CANCELLED = -10;
         public const int SOTTO_ERROR_BUSY = -11;
         public const int SOTTO_ERROR_DEVICE = -12;
+        public const int SOTTO_ERROR_BLOCKED = -13;
         public const int SOTTO_LOG_DEFAULT = 0;
         public const int SOTTO_LOG_ERROR = 1;
         public const int SOTTO_LOG_WARN = 2;
@@ -611,6 +730,9 @@ namespace Sotto.Interop
         public const int SOTTO_GPU_SHARING_VULKAN = 2;
         public const int SOTTO_GPU_SHARING_CUDA = 3;
         public const int SOTTO_GPU_SHARING_CIG = 4;
+        public const int SOTTO_GUARD_INPUT = 0;
+        public const int SOTTO_GUARD_OUTPUT = 1;
+        public const int SOTTO_GUARD_IMAGE_PROMPT = 2;
         public const int SOTTO_MODE_BALANCE = 0;
         public const int SOTTO_MODE_PRIORITIZE_COMPUTE = 1;
         public const int SOTTO_MODE_PRIORITIZE_GRAPHICS = 2;
@@ -631,6 +753,12 @@ namespace Sotto.Interop
         public const int SOTTO_OP_EMBED = 13;
         public const int SOTTO_OP_TRANSCRIBE = 14;
         public const int SOTTO_OP_TRANSLATE = 15;
+        public const int SOTTO_OP_RERANK = 16;
+        public const int SOTTO_OP_RESPOND = 17;
+        public const int SOTTO_OP_SAVE_GAME = 18;
+        public const int SOTTO_OP_RESTORE_GAME = 19;
+        public const int SOTTO_OP_CHECK = 20;
+        public const int SOTTO_OP_SLOTS = 21;
         public const uint SOTTO_REQUEST_PRIVATE = 1;
         public const uint SOTTO_REQUEST_CHUNKS = 2;
         public const int SOTTO_PRIORITY_BACKGROUND = -1;
@@ -649,6 +777,7 @@ namespace Sotto.Interop
         public const int SOTTO_FINISH_STOP = 1;
         public const int SOTTO_FINISH_LENGTH = 2;
         public const int SOTTO_FINISH_TOOL_CALLS = 3;
+        public const int SOTTO_FINISH_CONTENT_FILTER = 4;
         public const int SOTTO_SLICE_OPEN = 1;
         public const int SOTTO_SLICE_PROMPT = 2;
         public const int SOTTO_SLICE_DECODE = 3;
@@ -657,12 +786,20 @@ namespace Sotto.Interop
         public const int SOTTO_SLICE_REST = 6;
         public const uint SOTTO_SLICE_TRIAL = 1;
         public const uint SOTTO_SLICE_GAVE_UP = 2;
+        public const int SOTTO_INDEX_F32 = 0;
+        public const int SOTTO_INDEX_F16 = 1;
+        public const int SOTTO_INDEX_I8 = 2;
+        public const int SOTTO_INDEX_COSINE = 0;
+        public const uint SOTTO_INDEX_MAPPED = 1;
+        public const uint SOTTO_STORE_CREATE = 1;
+        public const uint SOTTO_STORE_READ_ONLY = 2;
         public const uint SOTTO_CAPABILITY_BATCHABLE = 1;
         public const uint SOTTO_CAPABILITY_ABORTABLE = 2;
         public const uint SOTTO_CAPABILITY_CONSTRAINABLE = 4;
         public const uint SOTTO_CAPABILITY_LOGPROBS = 8;
         public const uint SOTTO_CAPABILITY_PARKABLE = 16;
         public const uint SOTTO_CAPABILITY_PREPARABLE = 32;
+        public const uint SOTTO_CAPABILITY_TOKENS = 64;
         public const uint SOTTO_OPERATION_CHAT = 2;
         public const uint SOTTO_OPERATION_COMPLETION = 4;
         public const uint SOTTO_OPERATION_INFILL = 8;
@@ -674,6 +811,8 @@ namespace Sotto.Interop
         public const uint SOTTO_OPERATION_EMBED = 8192;
         public const uint SOTTO_OPERATION_TRANSCRIBE = 16384;
         public const uint SOTTO_OPERATION_TRANSLATE = 32768;
+        public const uint SOTTO_OPERATION_RERANK = 65536;
+        public const uint SOTTO_OPERATION_SLOTS = 2097152;
         public const uint SOTTO_SOURCE_OWN_MEMORY = 1;
         public const uint SOTTO_SOURCE_SMALL_KV = 2;
         public const uint SOTTO_SHRINKABLE_PLACES = 1;
@@ -684,7 +823,9 @@ namespace Sotto.Interop
         public const uint SOTTO_STREAM_ALONE = 1;
         public const int SOTTO_THREAD_NORMAL = 0;
         public const int SOTTO_THREAD_IDLE = 1;
+        public const uint SOTTO_STEP_COMPUTE_AHEAD = 1;
         public const uint SOTTO_BACKEND_CUDA = 1;
+        public const uint SOTTO_BACKEND_BY_NAME = 2;
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern sotto_str sotto_version();
@@ -700,6 +841,30 @@ namespace Sotto.Interop
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_gpu_query_vulkan(sotto_gpu_vulkan* vulkan, sotto_gpu_vulkan_needs* needs);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_guard_create(sotto_str config, sotto_guard** guard);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern void sotto_guard_destroy(sotto_guard* guard);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_guard_check(sotto_guard* guard, int stage, sotto_str text, sotto_str* verdict);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_guard_open_stream(sotto_guard* guard, int stage, sotto_guard_stream** stream);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_guard_stream_feed(sotto_guard_stream* stream, sotto_str text, sotto_str* released, int* blocked);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_guard_stream_finish(sotto_guard_stream* stream, sotto_str* released, int* blocked);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_guard_stream_verdict(sotto_guard_stream* stream, sotto_str* verdict);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern void sotto_guard_stream_close(sotto_guard_stream* stream);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_create(sotto_engine_desc* desc, sotto_engine** engine);
@@ -771,6 +936,12 @@ namespace Sotto.Interop
         public static extern int sotto_engine_say(sotto_engine* engine, sotto_say_desc* desc, ulong* request);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_save_game(sotto_engine* engine, sotto_str path, uint flags, ulong* request);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_restore_game(sotto_engine* engine, sotto_str path, uint flags, ulong* request);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_load_model(sotto_engine* engine, sotto_model_desc* desc, ulong* request);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
@@ -808,6 +979,90 @@ namespace Sotto.Interop
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_plan_model(sotto_engine* engine, sotto_model_desc* desc, ulong budget, ulong* request);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_index_create(sotto_index_desc* desc, sotto_index** index);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern void sotto_index_destroy(sotto_index* index);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_index_insert(sotto_index* index, float* vectors, uint dim, ulong* labels, ulong count);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_index_update(sotto_index* index, float* vector, uint dim, ulong label);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_index_remove(sotto_index* index, ulong label);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_index_build(sotto_index* index, sotto_build_desc* desc);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_index_get_info(sotto_index* index, sotto_index_info* info);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_index_contains(sotto_index* index, ulong label, int* found);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_index_save(sotto_index* index, sotto_str path);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_index_load(sotto_str path, uint flags, sotto_index** index);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_index_search(sotto_index* index, sotto_search_desc* desc, float* query, uint dim, ulong* labels, float* distances, uint* count);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_index_search_batch(sotto_index* index, sotto_search_desc* desc, float* queries, uint dim, ulong count, ulong* labels, float* distances, uint* counts);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_store_open(sotto_store_desc* desc, sotto_store** store);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern void sotto_store_close(sotto_store* store);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_store_delete(sotto_str folder, sotto_str id);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_store_list_ids(sotto_str folder, sotto_str* ids);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_store_info(sotto_store* store, sotto_str* info);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_store_insert(sotto_store* store, sotto_str entries, float* vectors, UIntPtr count, sotto_str* ids);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_store_update(sotto_store* store, sotto_str id, sotto_str changes);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_store_remove(sotto_store* store, sotto_str which, ulong* removed);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_store_get(sotto_store* store, sotto_str id, sotto_str options, sotto_str* entry);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_store_list(sotto_store* store, sotto_str options, sotto_str* page);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_store_count(sotto_store* store, sotto_str filter, ulong* count);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_store_query(sotto_store* store, sotto_str query, float* vector, UIntPtr count, sotto_str* results);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_store_backup(sotto_store* store, sotto_str path);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_store_restore(sotto_store* store, sotto_str path);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_store_compact(sotto_store* store);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_store_check(sotto_store* store);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_add_backend(sotto_engine* engine, sotto_backend* backend);

@@ -12,6 +12,23 @@ namespace Sotto.Interop
         public static byte[] Bytes(string text) =>
             string.IsNullOrEmpty(text) ? Nothing : Encoding.UTF8.GetBytes(text);
 
+        [ThreadStatic]
+        static byte[] _scratch;
+
+        /// <summary>Encodes text into a buffer of the calling thread, valid until its next call of Scratch.</summary>
+        public static byte[] Scratch(string text, out int size)
+        {
+            text = text ?? "";
+            var most = Encoding.UTF8.GetMaxByteCount(text.Length);
+            if (_scratch == null || _scratch.Length < most)
+                _scratch = new byte[Math.Max(most, 1024)];
+            size = Encoding.UTF8.GetBytes(text, 0, text.Length, _scratch, 0);
+            return _scratch;
+        }
+
+        public static sotto_str Str(byte* data, int size) =>
+            new sotto_str { data = data, size = (UIntPtr)size };
+
         public static sotto_str Str(byte* data, byte[] bytes) =>
             new sotto_str { data = data, size = (UIntPtr)bytes.Length };
 

@@ -10,9 +10,11 @@ namespace Sotto.Samples
     public sealed class Tavern : MonoBehaviour
     {
         const float Bubble = 220, Margin = 16;
+        const string Slot = "tavern.sotto"; // below persistentDataPath/Sotto
         readonly List<SottoCharacter> _characters = new List<SottoCharacter>();
         readonly Dictionary<SottoCharacter, string> _bubbles = new Dictionary<SottoCharacter, string>();
         string _line = "What news?";
+        string _notice = "";
 
         /// <summary>The characters, from left to right.</summary>
         public IReadOnlyList<SottoCharacter> Guests => _characters;
@@ -32,7 +34,15 @@ namespace Sotto.Samples
             _line = GUI.TextField(new Rect(Margin, y, Screen.width - 160, 32), _line);
             if (GUI.Button(new Rect(Screen.width - 136, y, 120, 32), "Say to all"))
                 SayToAll(_line);
+            if (GUI.Button(new Rect(Margin, Margin, 80, 28), "Save"))
+                Report("Saved", SottoRuntime.For().SaveGameAsync(Slot));
+            if (GUI.Button(new Rect(112, Margin, 80, 28), "Load"))
+                Report("Loaded", SottoRuntime.For().RestoreGameAsync(Slot));
+            GUI.Label(new Rect(208, Margin, Screen.width - 208, 28), _notice);
         }
+
+        void Report(string what, SottoAnswer request) =>
+            request.Completed += done => _notice = done.Status < 0 ? done.Error : what;
 
         /// <summary>Says a line to every character; they answer at the same time.</summary>
         public void SayToAll(string line)
@@ -56,6 +66,8 @@ namespace Sotto.Samples
             body.SetActive(false); // until the character has its sheet
             var character = body.AddComponent<SottoCharacter>();
             character.sheet = sheet;
+            character.sessionId = sheet.fullName; // so that a save game finds it again
+            character.remembers = SottoSettings.Default.embeddingModel.Length > 0;
             character.listener = player;
             character.targetTps = 24;
             character.temperature = 0;

@@ -2,6 +2,7 @@
 #include "chat/chat.hpp"
 
 #include "chat/disguise.hpp"
+#include "chat/forced_call.hpp"
 #include "chat/jinja/limits.hpp"
 #include "request/fields.hpp"
 #include "runtime/json_parts.hpp"
@@ -214,12 +215,17 @@ std::size_t Chat::overhead() const {
     }
 }
 
+// Returns true if the template has a feature, by llama.cpp's name.
+bool Chat::can(const std::string& feature) const {
+    const auto found = can_.find(feature);
+    return found != can_.end() && found->second;
+}
+
 Json Chat::capabilities() const {
     auto json = Json::object();
-    json["tools"] = can_.contains("supports_tools") && can_.at("supports_tools");
-    json["parallel_tool_calls"] =
-        can_.contains("supports_parallel_tool_calls") && can_.at("supports_parallel_tool_calls");
-    json["system_role"] = can_.contains("supports_system_role") && can_.at("supports_system_role");
+    json["tools"] = can("supports_tools");
+    json["parallel_tool_calls"] = can("supports_parallel_tool_calls");
+    json["system_role"] = can("supports_system_role");
     json["reasoning"] = thinks_;
     return json;
 }
@@ -258,9 +264,8 @@ Chat::tools_of(const Json& body, common_chat_tool_choice& choice, SchemaRules& r
 common_chat_templates_inputs Chat::inputs_of(const Json& body, SchemaRules& rules) const {
     common_chat_templates_inputs inputs;
     inputs.tools = tools_of(body, inputs.tool_choice, rules);
-    const auto taught = can_.find("supports_parallel_tool_calls");
     inputs.parallel_tool_calls =
-        value_or(body, field::parallel_tool_calls, taught != can_.end() && taught->second);
+        value_or(body, field::parallel_tool_calls, can("supports_parallel_tool_calls"));
     if (const auto held = constraints_.answer_schema(body)) {
         rules.insert(held->rules.begin(), held->rules.end());
         inputs.json_schema = held->schema;
@@ -287,6 +292,10 @@ ChatPrompt Chat::prompt(const Json& body) const {
     Disguise disguise(tokenizer_);
     auto messages = only_read(body.at(field::messages.name));
     check_parts(messages);
+    const bool must_call = inputs.tool_choice == COMMON_CHAT_TOOL_CHOICE_REQUIRED;
+    if (must_call && !can("supports_tools")) {
+        show_tools(messages, inputs);
+    }
     int media = 0;
     for (auto& message : messages) {
         disguise.hide(message, message.at("role") == "assistant" ? looked_for_ : kNothing);
@@ -297,17 +306,15 @@ ChatPrompt Chat::prompt(const Json& body) const {
         tool.parameters = disguise.hide(tool.parameters, kNothing);
     }
     ChatPrompt prompt;
+    prompt.must_call = must_call;
+    if (must_call) {
+        prompt.shortest_calls = shortest_calls(body.at(field::tools.name));
+    }
     const bool plain = is_plain(inputs);
     inputs.force_pure_content = plain;
     try {
         inputs.messages = common_chat_msgs_parse_oaicompat(to_common(messages));
         prompt.how = template_.apply(inputs, rules);
-        if (prompt.how.grammar.empty() && inputs.tool_choice == COMMON_CHAT_TOOL_CHOICE_REQUIRED) {
-            throw Error(
-                SOTTO_ERROR_UNSUPPORTED,
-                "tool_choice requires a call, but the model's chat template supports none; use \"auto\""
-            );
-        }
         prompt.parts = disguise.reveal(prompt.how.prompt);
         check_shown(prompt.parts, media);
         if (!plain) {

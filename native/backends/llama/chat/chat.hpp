@@ -14,8 +14,10 @@ namespace sotto::llama {
 
 struct ChatPrompt {
     std::vector<PromptPart> parts;
-    common_chat_params how;               // grammar and format of the answer
-    std::unique_ptr<AnswerParser> parser; // null: generated text is the content
+    common_chat_params how;                  // grammar and format of the answer
+    std::unique_ptr<AnswerParser> parser;    // null: generated text is the content
+    bool must_call = false;                  // the answer must be a tool call
+    std::vector<std::string> shortest_calls; // if so: about the shortest call of each tool
 };
 
 class Chat {
@@ -44,6 +46,7 @@ private:
     std::vector<common_chat_tool>
     tools_of(const Json& body, common_chat_tool_choice& choice, SchemaRules& rules) const;
     std::vector<std::string> marks_of_thoughts(const common_chat_params& params) const;
+    bool can(const std::string& feature) const;
     bool is_plain(const common_chat_templates_inputs& inputs) const;
 
     const Tokenizer& tokenizer_;

@@ -1,6 +1,7 @@
 // Applies a model's chat template.
 #include "chat/chat_template.hpp"
 
+#include "chat/forced_call.hpp"
 #include "chat/jinja/limits.hpp"
 #include "chat/jinja/tokens.hpp"
 #include "runtime/fence.hpp"
@@ -37,6 +38,9 @@ common_chat_params mended(
     const SchemaRules& rules
 ) {
     auto how = common_chat_templates_apply(templates, inputs);
+    if (inputs.tool_choice == COMMON_CHAT_TOOL_CHOICE_REQUIRED) {
+        force_call(how, inputs);
+    }
     if (!how.grammar.empty()) {
         how.grammar = mended_grammar(how.grammar, rules);
     }

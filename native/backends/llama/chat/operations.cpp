@@ -2,6 +2,7 @@
 #include "chat/prepare.hpp"
 #include "request/fields.hpp"
 #include "runtime/json_parts.hpp"
+#include "token/token_operations.hpp"
 
 namespace sotto::llama {
 namespace {
@@ -10,63 +11,12 @@ std::string field(const Json& body, const char* name) {
     return value_or<std::string>(body, name, "");
 }
 
-// Returns a token's text as JSON: a string, or an array of bytes if it is not valid UTF-8.
-Json piece_json(const std::string& piece) {
-    if (is_utf8(piece)) {
-        return piece;
-    }
-    auto bytes = Json::array();
-    for (const unsigned char byte : piece) {
-        bytes.push_back(byte);
-    }
-    return bytes;
-}
-
 std::string whole_of(const std::vector<PromptPart>& parts) {
     std::string whole;
     for (const auto& part : parts) {
         whole += part.medium >= 0 ? "<__media__>" : part.text;
     }
     return whole;
-}
-
-Json tokenized(const Json& body, const Tokenizer& tokenizer) {
-    auto tokens = tokenizer.cut(field(body, "content"), flag(body, field::parse_special));
-    if (flag(body, field::add_special)) {
-        tokenizer.begin(tokens);
-    }
-    if (!flag(body, field::with_pieces)) {
-        return {{"tokens", tokens}};
-    }
-    auto pieces = Json::array();
-    for (const auto token : tokens) {
-        pieces.push_back({{"id", token}, {"piece", piece_json(tokenizer.piece_of(token))}});
-    }
-    return {{"tokens", std::move(pieces)}};
-}
-
-Json detokenized(const Json& body, const Tokenizer& tokenizer) {
-    std::string whole;
-    std::string text;
-    const bool special = flag(body, field::special);
-    const auto& tokens = body.at(field::tokens.name);
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-        const auto token = tokens[i].get<std::int64_t>();
-        if (!tokenizer.exists(token)) {
-            throw invalid_argument(
-                "tokens[" + std::to_string(i) + "]",
-                std::to_string(token),
-                "a token of the model, 0 to " + std::to_string(tokenizer.size() - 1)
-            );
-        }
-        if (special) {
-            whole += tokenizer.piece_of(static_cast<llama_token>(token));
-        } else {
-            tokenizer.text_of(static_cast<llama_token>(token), text);
-            whole += text;
-        }
-    }
-    return {{"content", whole}};
 }
 
 llama_token required(llama_token token, const char* what) {
@@ -84,9 +34,9 @@ llama_token required(llama_token token, const char* what) {
 std::string Preparer::answer_at_once(sotto_op op, const Json& body) const {
     switch (op) {
     case SOTTO_OP_TOKENIZE:
-        return text_of(tokenized(body, tokenizer_));
+        return tokenize(body, tokenizer_, [this](auto& tokens) { tokenizer_.begin(tokens); });
     case SOTTO_OP_DETOKENIZE:
-        return text_of(detokenized(body, tokenizer_));
+        return detokenize(body, tokenizer_);
     case SOTTO_OP_APPLY_TEMPLATE: {
         auto text = body;
         media_of(text);

@@ -2,6 +2,7 @@
 #include "chat/prepare.hpp"
 
 #include "chat/jinja/limits.hpp"
+#include "chat/settings.hpp"
 #include "request/fields.hpp"
 #include "runtime/json_parts.hpp"
 #include "runtime/one_line.hpp"
@@ -22,19 +23,21 @@ Overflow overflow_of(const Json& body, Overflow otherwise) {
                                       : Overflow::Error;
 }
 
-// Returns the number of alternatives per token for log probabilities; -1: no log probabilities.
-int likeliest_of(const Json& body) {
+// Returns the probabilities that the request wants.
+TokenProbabilities probabilities_of(const Json& body) {
+    TokenProbabilities wanted;
+    wanted.after_sampling = flag(body, field::post_sampling_probs);
     const auto* value = find(body, field::logprobs);
     if (const auto native = value_or(body, field::n_probs, 0); native > 0) {
-        return native;
+        wanted.alternatives = native;
+    } else if (value == nullptr || *value == false) {
+        wanted.alternatives = -1;
+    } else if (value->is_number()) { // the request is a text completion
+        wanted.alternatives = value->get<int>();
+    } else {
+        wanted.alternatives = value_or(body, field::top_logprobs, 0);
     }
-    if (value == nullptr || *value == false) {
-        return -1;
-    }
-    if (value->is_number()) { // the request is a text completion
-        return value->get<int>();
-    }
-    return value_or(body, field::top_logprobs, 0);
+    return wanted;
 }
 
 bool may_be_cut(const Json& messages) {
@@ -303,14 +306,20 @@ void Preparer::hold_to_form(common_params_sampling& how, const common_chat_param
 
 namespace {
 
-// Limits the number of reasoning tokens to "reasoning_budget_tokens" of the request.
+// Limits the number of reasoning tokens to "reasoning_budget_tokens" of the request, or to `otherwise` if the
+// request sets no limit.
 void limit_thinking(
-    common_params_sampling& how, const common_chat_params& form, const Json& body, const Tokenizer& tokenizer
+    common_params_sampling& how,
+    const common_chat_params& form,
+    const Json& body,
+    const Tokenizer& tokenizer,
+    std::int32_t otherwise
 ) {
     if (form.thinking_end_tags.empty()) {
         return;
     }
-    how.reasoning_budget_tokens = value_or(body, field::reasoning_budget_tokens, -1);
+    const auto requested = value_or(body, field::reasoning_budget_tokens, -1);
+    how.reasoning_budget_tokens = requested < 0 ? otherwise : requested;
     how.reasoning_budget_start = tokenizer.cut(form.thinking_start_tag, true);
     for (const auto& tag : form.thinking_end_tags) {
         how.reasoning_budget_end.push_back(tokenizer.cut(tag, true));
@@ -319,6 +328,34 @@ void limit_thinking(
         tokenizer.cut(value_or<std::string>(body, field::reasoning_budget_message, ""), false);
     const auto& end = how.reasoning_budget_end.front();
     how.reasoning_budget_forced.insert(how.reasoning_budget_forced.end(), end.begin(), end.end());
+}
+
+// Returns what surrounds the JSON of an answer in the template's format.
+JsonFrame frame_of(const ChatPrompt& prompt, const Tokenizer& tokenizer) {
+    const auto& how = prompt.how;
+    JsonFrame frame;
+    frame.lead_in_end = how.thinking_end_tags;
+    if (!prompt.must_call) {
+        return frame;
+    }
+    frame.is_call = true;
+    frame.tail = tokenizer.cut("</tool_call>", true).size(); // about as long as the marker of any template
+    for (const auto& call : prompt.shortest_calls) {
+        frame.skeleton = std::max<std::uint64_t>(frame.skeleton, tokenizer.cut(call, false).size());
+    }
+    frame.lead_in_begin = how.thinking_start_tag;
+    for (const auto& end : how.thinking_end_tags) {
+        if (const auto tokens = tokenizer.cut(end, true); tokens.size() == 1) {
+            frame.lead_in_end_token = tokens.front();
+        }
+    }
+    const auto begins = how.thinking_start_tag.empty() ? std::string::npos
+                                                       : how.generation_prompt.rfind(how.thinking_start_tag);
+    frame.in_lead_in = begins != std::string::npos;
+    for (const auto& end : how.thinking_end_tags) {
+        frame.in_lead_in = frame.in_lead_in && how.generation_prompt.find(end, begins) == std::string::npos;
+    }
+    return frame;
 }
 
 // Returns the prompt without the negative placeholder tokens of media.
@@ -343,7 +380,7 @@ std::uint64_t Preparer::room_for(const Prepared& prepared, const Json& body) con
 
 Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) const {
     Prepared prepared;
-    std::vector<std::string> thoughts_end;
+    JsonFrame frame;
     auto how = sampling_of(body, tokenizer_, context_, desc.index);
     const auto op = desc.op != SOTTO_OP_SAVE_STATE        ? desc.op
                     : body.contains(field::messages.name) ? SOTTO_OP_CHAT
@@ -354,8 +391,12 @@ Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) cons
         const auto media = media_of(text);
         auto prompt = chat_prompt(text, media, prepared);
         hold_to_form(how, prompt.how);
-        limit_thinking(how, prompt.how, body, tokenizer_);
-        thoughts_end = prompt.how.thinking_end_tags;
+        frame = frame_of(prompt, tokenizer_);
+        // Half of the tokens are for the call. Closing limits reasoning that ends with one token: llama.cpp's
+        // budget would also count text of a call that looks like reasoning.
+        const bool limits = frame.is_call && frame.lead_in_end_token < 0;
+        const auto half = static_cast<std::int32_t>(room_for(prepared, body) / 2);
+        limit_thinking(how, prompt.how, body, tokenizer_, limits ? half : -1);
         prepared.parser = std::move(prompt.parser);
         prepared.stops = std::move(prompt.how.additional_stops);
         if (prepared.parser) {
@@ -365,7 +406,9 @@ Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) cons
         prepared.overflow = overflow_of(body, Overflow::Truncate);
         const bool infill = op == SOTTO_OP_INFILL || find(body, field::suffix) != nullptr;
         prepared.prompt = infill ? infill_prompt(body) : text_prompt(body);
+        const auto whole = prepared.prompt.size();
         take_tail(prepared.prompt, body);
+        prepared.truncated = prepared.prompt.size() < whole;
     } else {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
@@ -384,14 +427,19 @@ Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) cons
         }
     }
     prepared.reuse = flag(body, field::cache_prompt);
+    prepared.slot = value_or(body, field::id_slot, kNoSlot);
     const auto* keep = find(body, field::n_keep);
     prepared.keep =
         keep == nullptr || *keep == -1
             ? static_cast<std::uint32_t>(std::min<std::size_t>(prepared.prompt.size(), context_ / 4))
             : static_cast<std::uint32_t>(std::min<std::uint64_t>(keep->get<std::uint64_t>(), context_ / 2));
-    prepared.sampler = std::make_unique<Sampler>(model_, tokenizer_, std::move(how), likeliest_of(body));
-    if (in_json) {
-        prepared.sampler->close_within(room_for(prepared, body), std::move(thoughts_end));
+    const auto probabilities = probabilities_of(body);
+    if (flag(body, field::return_settings)) {
+        prepared.settings = settings_of(body, how, probabilities, prepared);
+    }
+    prepared.sampler = std::make_unique<Sampler>(model_, tokenizer_, std::move(how), probabilities);
+    if (in_json || frame.is_call) {
+        prepared.sampler->close_within(room_for(prepared, body), std::move(frame));
     }
     prepared.sampler->heard(without_media(prepared.prompt));
     return prepared;

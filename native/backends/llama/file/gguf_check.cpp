@@ -364,6 +364,7 @@ GgufFacts check_gguf(Source& source, GgufKind kind) {
     facts.trained_context =
         static_cast<std::uint32_t>(gguf_number(values, facts.architecture + ".context_length", 0));
     facts.vocabulary = bytes_of_vocabulary(values);
+    facts.causal = gguf_number(values, facts.architecture + ".attention.causal", 1) != 0;
     facts.data_aligned = data % kMapAlignment == 0 && alignment % kMapAlignment == 0;
     return facts;
 }

@@ -42,6 +42,7 @@ struct GgufFacts {
     std::uint32_t trained_context = 0;
     std::uint64_t weights = 0; // bytes of all tensors
     bool data_aligned = false; // the data's alignment allows llama.cpp to map the file
+    bool causal = true;        // false: an encoder, whose tokens attend to all tokens of a text
     std::uint64_t data = 0;    // offset of the tensors' data
     GgufValues values;         // set for an adapter only
     GgufTensors tensors;       // set for an adapter only

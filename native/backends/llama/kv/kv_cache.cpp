@@ -54,6 +54,7 @@ void KvCache::park(KvStream& stream) noexcept {
 
 std::uint32_t KvCache::unpark(KvStream& stream) {
     if (stream.parked()) {
+        stream.wanted = slots_.is_free(stream.wanted) ? stream.wanted : kNoSlot;
         open(stream);
     }
     return stream.tokens.in_prompt() ? static_cast<std::uint32_t>(stream.tokens.pending()) : 0;
@@ -87,7 +88,8 @@ void KvCache::clear() {
 // compute a longer prefix, makes that stream the leader for which this stream waits.
 void KvCache::share_prefix(KvStream& stream, const Prefills& prefills) {
     stream.wait = {};
-    if (!stream.tokens.in_prompt() || !stream.reuse || !memory_.keeps_all()) {
+    const bool any_slot = stream.wanted == kNoSlot; // otherwise it reuses only what its slot holds
+    if (!stream.tokens.in_prompt() || !stream.reuse || !memory_.keeps_all() || !any_slot) {
         return;
     }
     const auto found = find_shared_prefix(slots_.slots(), stream, prefills);
@@ -167,17 +169,75 @@ std::uint32_t KvCache::save(KvStream& stream, sotto_write_fn write, void* contex
 std::uint32_t KvCache::restore(std::string_view state) {
     auto read = read_state(state, max_tokens_, vocabulary_);
     const auto count = read.header.tokens.size();
-    if (!slots_.has_state(read.hash, count)) {
-        const auto slot = slots_.take_for_state(read.header.tokens, read.header.adapters);
-        if (!memory_.restore(slot, read.pieces)) {
-            throw Error(SOTTO_ERROR_MODEL, "llama.cpp cannot restore the state");
-        }
-        slots_.put_state(
-            slot,
-            {std::move(read.header.tokens), read.header.adapters, read.header.own ? 0 : SIZE_MAX, read.hash}
+    if (slots_.has_state(read.hash, count)) {
+        return static_cast<std::uint32_t>(count);
+    }
+    const auto slot = slots_.take_for_state(read.header.tokens, read.header.adapters);
+    return restore_into(slot, std::move(read));
+}
+
+// Restores a state into an empty slot. Returns the number of its tokens.
+std::uint32_t KvCache::restore_into(llama_seq_id slot, SavedState state) {
+    auto& header = state.header;
+    const auto count = header.tokens.size();
+    if (!memory_.restore(slot, state.pieces)) {
+        throw Error(SOTTO_ERROR_MODEL, "llama.cpp cannot restore the state");
+    }
+    slots_.put_state(
+        slot, {std::move(header.tokens), header.adapters, header.own ? 0 : SIZE_MAX, state.hash}
+    );
+    return static_cast<std::uint32_t>(count);
+}
+
+sotto_slot_info KvCache::info_of(std::uint32_t slot) const {
+    auto info = sotto_init<sotto_slot_info>();
+    const auto slots = slots_.slots();
+    if (slot < slots.size()) {
+        const auto& one = slots[slot];
+        const auto held = one.stream != nullptr ? one.stream->tokens.held() : one.tokens.size();
+        info.tokens = static_cast<std::uint32_t>(held);
+        info.in_use = one.stream != nullptr ? 1 : 0;
+    }
+    return info;
+}
+
+std::uint32_t KvCache::save_slot(std::uint32_t slot, sotto_write_fn write, void* context) {
+    const auto& from = slots_.free_slot(slot);
+    if (std::ranges::any_of(from.tokens, [](auto token) { return token < 0; })) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "slot " + std::to_string(slot) + " holds images or sound, which cannot be saved; erase the slot"
         );
     }
-    return static_cast<std::uint32_t>(count);
+    if (from.tokens.empty() || from.moved == batches_ + 1) {
+        throw Error(
+            SOTTO_ERROR_STATE,
+            "slot " + std::to_string(slot) +
+                (from.tokens.empty() ? " holds no tokens" : "'s KV cache is about to shift") +
+                ": run a request in the slot before you save it"
+        );
+    }
+    memory_.save(static_cast<llama_seq_id>(slot), [&](const StatePieces& pieces) {
+        const StateHeader header = {from.tokens, from.adapters, from.exact < from.tokens.size()};
+        write_state(header, pieces, write, context);
+    });
+    return static_cast<std::uint32_t>(from.tokens.size());
+}
+
+std::uint32_t KvCache::restore_slot(std::uint32_t slot, std::string_view state) {
+    slots_.free_slot(slot);
+    auto read = read_state(state, max_tokens_, vocabulary_);
+    const auto into = static_cast<llama_seq_id>(slot);
+    slots_.empty(into);
+    return restore_into(into, std::move(read));
+}
+
+std::uint32_t KvCache::erase_slot(std::uint32_t slot) {
+    const auto tokens = slots_.free_slot(slot).tokens.size();
+    const auto erased = static_cast<llama_seq_id>(slot);
+    memory_.erase(erased);
+    slots_.empty(erased);
+    return static_cast<std::uint32_t>(tokens);
 }
 
 } // namespace sotto::llama

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kv/kv_memory.hpp"
+#include "kv/saved_state.hpp"
 #include "kv/shared_prefix.hpp"
 #include "kv/slot_table.hpp"
 
@@ -53,6 +54,14 @@ public:
     // SOTTO_ERROR_STATE if the stream is parked, has no tokens in the KV cache, or has cells that the next
     // batch shifts.
     std::uint32_t save(KvStream& stream, sotto_write_fn write, void* context);
+    // Slots by number. All but info_of() throw Error as SlotTable::free_slot() does.
+    sotto_slot_info info_of(std::uint32_t slot) const;
+    // Does what save() does for a free slot. Throws Error(SOTTO_ERROR_STATE) if the slot holds no tokens.
+    std::uint32_t save_slot(std::uint32_t slot, sotto_write_fn write, void* context);
+    // Does what restore() does into this slot.
+    std::uint32_t restore_slot(std::uint32_t slot, std::string_view state);
+    // Empties a slot. Returns the number of tokens that it held.
+    std::uint32_t erase_slot(std::uint32_t slot);
     // Restores a saved state into a free slot, unless a free slot already caches the state. Returns the
     // number of tokens in the state. Throws Error if the state is invalid or all slots are in use.
     std::uint32_t restore(std::string_view state);
@@ -61,6 +70,7 @@ private:
     void share_prefix(KvStream& stream, const Prefills& prefills);
     void copy_prefix(llama_seq_id source, KvStream& stream, std::size_t count);
     void require_saveable(const KvStream& stream) const;
+    std::uint32_t restore_into(llama_seq_id slot, SavedState state);
 
     const std::size_t max_tokens_;
     const llama_token vocabulary_; // number of tokens

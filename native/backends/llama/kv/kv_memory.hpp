@@ -26,6 +26,8 @@ public:
     // if the KV cache cannot be cut after them, for example because of a recurrent state or a sliding window.
     // Returns the number of tokens left.
     std::size_t cut(llama_seq_id slot, const TokenSequence& tokens, std::size_t keep);
+    // Empties a slot.
+    void erase(llama_seq_id slot) { llama_memory_seq_rm(memory(), slot, -1, -1); }
     // Removes the cells of a slot at positions [begin, end). The next batch shifts the cells at later
     // positions down. Returns false if the KV cache cannot be shifted.
     bool shift(llama_seq_id slot, llama_pos begin, llama_pos end);

@@ -28,6 +28,7 @@ struct KvStream {
     const std::uint64_t adapters; // AdapterSet::key of the adapters that compute its cells
     const bool reuse;             // may reuse cells that other streams computed
     llama_seq_id slot = kNoSlot;
+    llama_seq_id wanted = kNoSlot; // slot that the stream must have when it is opened; kNoSlot: any
     PrefixWait wait;
     bool restored = false;   // has cells of a saved state; no valid logits came from them yet
     std::uint64_t moved = 0; // number of the batch that shifts its cells, as counted by KvCache

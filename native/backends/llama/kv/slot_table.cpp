@@ -14,6 +14,11 @@ namespace {
 // a matching slot while an empty slot is free.
 constexpr std::size_t kFewTokens = 32;
 
+// Returns true if the tokens of a slot are those of a parked stream, or its saved state. `owner` may be null.
+bool is_own(const Slot& slot, const KvStream* owner) noexcept {
+    return owner != nullptr && (slot.parked == owner || (slot.state != 0 && slot.state == owner->saved));
+}
+
 } // namespace
 
 SlotTable::SlotTable(std::size_t capacity, bool keeps_all) : keeps_all_(keeps_all) {
@@ -48,11 +53,24 @@ std::uint64_t SlotTable::distance(std::size_t slot, std::uint64_t adapters) cons
     return other == max ? 0 : same < max ? same : max - other;
 }
 
+// Returns the number of first tokens of `tokens` that a stream can reuse from a slot. The last token is never
+// among them, because the next token is chosen from its logits. Arguments as in best_match().
+std::size_t SlotTable::cached(
+    const Slot& slot,
+    const std::vector<llama_token>& tokens,
+    std::uint64_t adapters,
+    bool reuse,
+    const KvStream* owner
+) const {
+    const bool same = slot.adapters == adapters;
+    const auto usable = is_own(slot, owner) ? slot.tokens.size() : reuse && same ? slot.exact : 0;
+    return std::min({common_prefix(slot.tokens, tokens), usable, tokens.size() - 1});
+}
+
 // Returns the free slot that caches the longest prefix of `tokens`, if that prefix is most of the slot's
 // contents, or nearly all of them while an empty slot is free. Otherwise returns an empty slot, or the least
-// recently used one, so that other conversations stay cached. The match never includes the last token,
-// because the next token is chosen from its logits. `reuse`: tokens of other streams may match. `owner`: a
-// stream whose own parked tokens or saved state may match even if `reuse` is false; may be null.
+// recently used one, so that other conversations stay cached. `reuse`: tokens of other streams may match.
+// `owner`: a stream whose own parked tokens or saved state may match even if `reuse` is false; may be null.
 SlotTable::Match SlotTable::best_match(
     const std::vector<llama_token>& tokens, std::uint64_t adapters, bool reuse, const KvStream* owner
 ) const {
@@ -66,11 +84,8 @@ SlotTable::Match SlotTable::best_match(
         if (slot.stream != nullptr) {
             continue;
         }
-        const bool own =
-            owner != nullptr && (slot.parked == owner || (slot.state != 0 && slot.state == owner->saved));
-        const bool same = slot.adapters == adapters;
-        const auto usable = own ? slot.tokens.size() : reuse && same ? slot.exact : 0;
-        const auto common = std::min({common_prefix(slot.tokens, tokens), usable, tokens.size() - 1});
+        const bool own = is_own(slot, owner);
+        const auto common = cached(slot, tokens, adapters, reuse, owner);
         const auto lost = slot.tokens.size() - common;
         const bool fits = common > 0 && (own || (lost <= common && (!spare || lost <= kFewTokens)));
         const std::array<std::uint64_t, 5> cost = {
@@ -96,7 +111,14 @@ SlotTable::Match SlotTable::best_match(
 }
 
 SlotTable::Match SlotTable::assign(KvStream& stream) {
-    const auto match = best_match(stream.tokens.tokens(), stream.adapters, stream.reuse, &stream);
+    const auto& tokens = stream.tokens.tokens();
+    Match match{stream.wanted, 0};
+    if (stream.wanted == kNoSlot) {
+        match = best_match(tokens, stream.adapters, stream.reuse, &stream);
+    } else {
+        const auto& wanted = free_slot(static_cast<std::uint32_t>(stream.wanted));
+        match.common = cached(wanted, tokens, stream.adapters, stream.reuse, &stream);
+    }
     forget_parked(stream);
     auto& slot = at(match.slot);
     stream.slot = match.slot;
@@ -122,6 +144,7 @@ void SlotTable::release(KvStream& stream, bool comes_back) noexcept {
     slot.adapters = stream.adapters;
     slot.exact = stream.tokens.exact();
     slot.restored = stream.restored;
+    slot.moved = stream.moved;
     slot.last_used = ++clock_;
     const auto held = stream.tokens.held();
     try {
@@ -137,6 +160,25 @@ void SlotTable::forget_parked(const KvStream& stream) noexcept {
     for (auto& slot : slots_) {
         slot.parked = slot.parked == &stream ? nullptr : slot.parked;
     }
+}
+
+const Slot& SlotTable::free_slot(std::uint32_t slot) const {
+    if (slot >= slots_.size()) {
+        throw invalid_argument(
+            "id_slot",
+            std::to_string(slot),
+            "the number of one of the model's " + std::to_string(slots_.size()) + " slots"
+        );
+    }
+    if (slots_[slot].stream != nullptr) {
+        throw Error(
+            SOTTO_ERROR_BUSY,
+            "slot " + std::to_string(slot) +
+                " is in use by a request or a pinned session: use another slot, or wait until the slot is "
+                "free"
+        );
+    }
+    return slots_[slot];
 }
 
 llama_seq_id SlotTable::take_for_state(const std::vector<llama_token>& tokens, std::uint64_t adapters) {

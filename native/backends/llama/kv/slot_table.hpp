@@ -21,6 +21,7 @@ struct Slot {
     const KvStream* parked = nullptr; // parked stream that the tokens belong to; null: none
     std::uint64_t state = 0;          // hash of the saved state that the slot caches; 0: none
     bool restored = false;            // see KvStream::restored
+    std::uint64_t moved = 0;          // see KvStream::moved
     std::uint64_t last_used = 0;
 };
 
@@ -43,13 +44,24 @@ public:
         std::size_t common = 0;
     };
     // Assigns a free slot to `stream`, by longest cached prefix, then LRU. The cells beyond the
-    // match stay in the KV cache. Throws Error(SOTTO_ERROR_STATE) if all slots are in use.
+    // match stay in the KV cache. A stream with KvStream::wanted gets that slot. Throws
+    // Error(SOTTO_ERROR_STATE) if all slots are in use, and as free_slot() does for `wanted`.
     Match assign(KvStream& stream);
     // Releases the slot of `stream`. The slot still caches the stream's tokens. `comes_back`: the stream is
     // parked and keeps a copy of its tokens; otherwise the tokens are moved out of the stream.
     void release(KvStream& stream, bool comes_back) noexcept;
     // Stops reserving cached tokens for a parked stream.
     void forget_parked(const KvStream& stream) noexcept;
+
+    // Returns a free slot by its number. Throws Error, with SOTTO_ERROR_ARGUMENT if there is no such slot, or
+    // SOTTO_ERROR_BUSY if a stream has the slot.
+    const Slot& free_slot(std::uint32_t slot) const;
+    // Discards the cached tokens of a free slot.
+    void empty(llama_seq_id slot) noexcept { at(slot) = {}; }
+    bool is_free(llama_seq_id slot) const noexcept {
+        const auto index = static_cast<std::size_t>(slot);
+        return index < slots_.size() && slots_[index].stream == nullptr;
+    }
 
     // Chooses a free slot for a saved state with these tokens, and empties the slot. Throws
     // Error(SOTTO_ERROR_STATE) if all slots are in use.
@@ -73,6 +85,13 @@ private:
     Slot& at(llama_seq_id slot) noexcept { return slots_[static_cast<std::size_t>(slot)]; }
     Match best_match(
         const std::vector<llama_token>& tokens, std::uint64_t adapters, bool reuse, const KvStream* owner
+    ) const;
+    std::size_t cached(
+        const Slot& slot,
+        const std::vector<llama_token>& tokens,
+        std::uint64_t adapters,
+        bool reuse,
+        const KvStream* owner
     ) const;
     std::uint64_t distance(std::size_t slot, std::uint64_t adapters) const noexcept;
 

@@ -76,7 +76,10 @@ set_source_files_properties(
 
 foreach(tier IN LISTS SOTTO_TIERS)
     sotto_tier_flags(${tier} flags)
-    add_library(sotto_ggml_cpu_${tier} STATIC EXCLUDE_FROM_ALL ${ggml_cpu_sources} ${ours}/devices/cpu/attention/attention.cpp)
+    add_library(
+        sotto_ggml_cpu_${tier} STATIC EXCLUDE_FROM_ALL
+        ${ggml_cpu_sources} ${ours}/devices/cpu/activation/gelu.cpp ${ours}/devices/cpu/attention/attention.cpp
+    )
     target_compile_features(sotto_ggml_cpu_${tier} PRIVATE c_std_11 cxx_std_17)
     target_compile_definitions(sotto_ggml_cpu_${tier} PRIVATE ${ggml_cpu_DEFINITIONS})
     target_compile_options(sotto_ggml_cpu_${tier} PRIVATE ${ggml_cpu_OPTIONS} ${flags})

@@ -18,6 +18,9 @@ int sotto_create_thread(pthread_t* thread, const pthread_attr_t* attributes, voi
 /* See attention/attention.hpp. */
 #define ggml_compute_forward_flash_attn_ext sotto_flash_attention
 
+/* See activation/gelu.hpp. */
+#define ggml_compute_forward_unary sotto_unary
+
 /* See matmul/matmul.hpp. */
 #if defined SOTTO_HAS_AVX2_MATMUL
 #  define llamafile_sgemm sotto_sgemm

@@ -3,6 +3,8 @@
 
 #include "devices/cpu/attention/attention.hpp"
 #include "devices/device.hpp"
+#include "embed/pooling.hpp"
+#include "llama_cpp/clear_outputs.hpp"
 #include "step/speculate.hpp"
 
 #include <cstdlib>
@@ -109,6 +111,19 @@ std::uint32_t outputs_of(const Options& options, std::uint32_t places) {
     return std::min(places + static_cast<std::uint32_t>(guessed), options.batch);
 }
 
+// Returns the bytes of the outputs of a batch: logits, or vectors. An embedding context also has room for
+// logits, whose pages are not touched unless a causal model computes them: see clear_outputs.cpp.
+std::uint64_t outputs_bytes(const llama_context* context, const Options& options) {
+    const auto* model = llama_get_model(context);
+    const auto logits = static_cast<std::uint64_t>(llama_vocab_n_tokens(llama_model_get_vocab(model)));
+    if (!embeds(options)) {
+        return logits * sizeof(float) * outputs_of(options, llama_n_seq_max(context));
+    }
+    const bool computes_logits = llama_get_memory(context) != nullptr || !kClearsLazily;
+    const auto vector = static_cast<std::uint64_t>(llama_model_n_embd_out(model));
+    return (vector + (computes_logits ? logits : 0)) * sizeof(float) * options.at_once;
+}
+
 // Returns the bytes of ggml's work buffer; 0 with flash attention. Without flash attention, ggml
 // converts the attention scores to f16 in it.
 std::uint64_t work_of(const llama_model* model, const Options& options) {
@@ -167,6 +182,13 @@ Context make_context(Call& call, llama_model* model, const Options& options, std
     wanted.n_ubatch = options.at_once;
     wanted.n_outputs_max = outputs_of(options, places);
     wanted.kv_unified = false;
+    if (embeds(options)) { // a batch of whole texts
+        wanted.n_ctx = wanted.n_batch = wanted.n_outputs_max = options.at_once;
+        wanted.n_seq_max = std::min(kMaxTexts, options.at_once);
+        wanted.kv_unified = true;
+        wanted.embeddings = true;
+        wanted.pooling_type = type_of(*options.pooling);
+    }
     wanted.n_threads = 1;
     wanted.n_threads_batch = 1;
     wanted.flash_attn_type = flash_attention(options.flash_attention);
@@ -177,7 +199,7 @@ Context make_context(Call& call, llama_model* model, const Options& options, std
     if (!context) {
         call.refuse("llama.cpp cannot make a context");
     }
-    if (llama_get_memory(context.get()) == nullptr) {
+    if (llama_get_memory(context.get()) == nullptr && !embeds(options)) {
         throw Error(SOTTO_ERROR_UNSUPPORTED, kWritesNothing);
     }
     return context;
@@ -193,11 +215,8 @@ Memory memory_of(const llama_context* context, const Options& options) {
         (host ? memory.host : memory.kv) += bytes.context;
         (host ? memory.host : memory.compute) += bytes.compute;
     }
-    const auto* vocab = llama_model_get_vocab(llama_get_model(context));
-    const auto logits = static_cast<std::uint64_t>(llama_vocab_n_tokens(vocab));
-    const auto outputs = outputs_of(options, llama_n_seq_max(context));
     auto& where = options.device != nullptr ? memory.host : memory.compute;
-    where += logits * sizeof(float) * outputs; // llama.cpp reports neither logits nor work buffer
+    where += outputs_bytes(context, options); // llama.cpp reports neither outputs nor work buffer
     where += work_of(llama_get_model(context), options);
     return memory;
 }

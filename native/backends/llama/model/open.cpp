@@ -1,14 +1,17 @@
 // Opens a model, or measures the memory that it would take.
 #include "model/open.hpp"
 
+#include "embed/pooling.hpp"
 #include "file/adapter_check.hpp"
 #include "file/fingerprint.hpp"
 #include "file/gguf_check.hpp"
 #include "file/source.hpp"
 #include "kv/kv_memory.hpp"
+#include "model/card.hpp"
 #include "runtime/guard.hpp"
 #include "runtime/json_parts.hpp"
 #include "runtime/process_end.hpp"
+#include "token/tokenizer.hpp"
 
 #include <utility>
 
@@ -59,6 +62,7 @@ struct Load {
     MappedFile& mapping;
     bool mapped = false;
     Purpose purpose = Purpose::Run;
+    bool causal = true; // see GgufFacts
 };
 
 // Loads the weights of a model. `begin` and `end`: progress to report at the start and the end.
@@ -83,6 +87,9 @@ Weights load(Call& call, const Load& how, Progress& progress, float begin, float
     };
     wanted.progress_callback_user_data = &part;
     const MappedFile::Loading loading(how.mapping);
+    if (!how.causal) {
+        call.expect_below(SOTTO_LOG_ERROR); // llama.cpp warns that [SEP] of a BERT does not end answers
+    }
     Weights weights(llama_model_load_from_file_ptr(how.file.file(), wanted));
     progress.check(end);
     how.mapping.check();
@@ -205,6 +212,11 @@ std::string describe(const llama_model* model, const GgufFacts& facts, const Opt
     if (options.device != nullptr) {
         description["gpu_layers"] = options.gpu_layers;
     }
+    if (embeds(options)) {
+        description["pooling"] = name_of(*options.pooling);
+        description["dimensions"] = values_of(model, options);
+    }
+    description.update(card_of(model));
     return text_of(description);
 }
 
@@ -219,11 +231,17 @@ void open_parts(
 ) {
     opened.weights = load(call, how, progress, 0, kWeightsShare);
     auto* model = opened.weights.get();
-    check_speculation(model, opened.options);
-    check_generates(model);
-    choose_form(model, opened.options);
+    opened.options.pooling = pooling_of(model, opened.options);
+    if (embeds(opened.options)) {
+        choose_embedding_form(model, opened.options);
+    } else {
+        check_speculation(model, opened.options);
+        check_generates(model);
+        choose_form(model, opened.options);
+    }
     opened.lasting = weights_of(model, opened.options);
-    (opened.options.device != nullptr ? opened.lasting.host : opened.lasting.weights) += facts.vocabulary;
+    auto& vocabulary = opened.options.device != nullptr ? opened.lasting.host : opened.lasting.weights;
+    vocabulary += facts.vocabulary + text_bytes_of(llama_model_get_vocab(model));
     std::unique_ptr<Draft> draft;
     if (!opened.options.draft.empty()) {
         for_draft([&] { draft = open_draft(call, how.backend, source, opened, how.purpose, progress); });
@@ -249,7 +267,7 @@ Opened open_model(const Backend& backend, const sotto_model_source& source, Purp
 
     Call call(backend.host, Call::Abort::Throws, opened.options.loss);
     const bool mapped = maps(opened.options, *file, facts, purpose);
-    const Load how = {backend, opened.options, *file, opened.file, mapped, purpose};
+    const Load how = {backend, opened.options, *file, opened.file, mapped, purpose, facts.causal};
     try {
         open_parts(call, how, source, facts, progress, opened);
     } catch (const std::exception& error) {
@@ -257,7 +275,7 @@ Opened open_model(const Backend& backend, const sotto_model_source& source, Purp
         throw;
     }
     opened.description = describe(opened.weights.get(), facts, opened.options);
-    if (purpose == Purpose::Run) {
+    if (purpose == Purpose::Run && !embeds(opened.options)) {
         opened.fingerprint = fingerprint(*file, opened.options);
     }
     opened.file.check();
@@ -273,21 +291,31 @@ sotto_model_info info_of(const Opened& opened) {
     auto memory = opened.lasting;
     memory += opened.contexts->memory();
     auto info = sotto_init<sotto_model_info>();
-    info.capabilities = SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_CONSTRAINABLE |
-                        SOTTO_CAPABILITY_LOGPROBS | SOTTO_CAPABILITY_PARKABLE | SOTTO_CAPABILITY_PREPARABLE;
+    info.capabilities = SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_PARKABLE | SOTTO_CAPABILITY_PREPARABLE;
+    if (embeds(options)) {
+        info.operations = SOTTO_OPERATION_TOKENIZE | SOTTO_OPERATION_DETOKENIZE;
+        info.operations |=
+            options.pooling == Options::Pooling::Rank ? SOTTO_OPERATION_RERANK : SOTTO_OPERATION_EMBED;
+    } else {
+        info.capabilities |=
+            SOTTO_CAPABILITY_CONSTRAINABLE | SOTTO_CAPABILITY_LOGPROBS | SOTTO_CAPABILITY_TOKENS;
+    }
     // a device completes each graph that it has begun
     info.capabilities |= on_device ? 0 : SOTTO_CAPABILITY_ABORTABLE;
     info.streams = opened.contexts->slots();
     info.context = options.context;
     info.step_tokens = options.batch;
     constexpr std::uint32_t kMinFlash = 64; // tokens; fewer are slower, see choose_attention()
-    info.min_step_tokens = flash && !on_device ? std::min(kMinFlash, options.batch) : 0;
+    info.min_step_tokens = flash && !on_device && !embeds(options) ? std::min(kMinFlash, options.batch) : 0;
     info.weights = memory.weights;
     info.kv = memory.kv;
     info.compute = memory.compute;
     info.description = str(opened.description);
     info.fingerprint = str(opened.fingerprint);
-    info.shrinkable = SOTTO_SHRINKABLE_PLACES | options.shrinkable;
+    info.shrinkable = options.shrinkable;
+    if (!embeds(options)) {
+        info.shrinkable |= SOTTO_SHRINKABLE_PLACES;
+    }
     info.min_stream_tokens = options.min_context;
     info.host = memory.host;
     info.layers = options.gpu_layers;

@@ -76,6 +76,21 @@ Options::Speculative speculative(const std::string& option, const Json& value) {
     refuse(option, value, "\"off\" or \"lookup\"");
 }
 
+Options::Pooling pooling(const std::string& option, const Json& value) {
+    constexpr std::pair<const char*, Options::Pooling> kKnown[] = {
+        {"mean", Options::Pooling::Mean},
+        {"cls", Options::Pooling::Cls},
+        {"last", Options::Pooling::Last},
+        {"rank", Options::Pooling::Rank},
+    };
+    for (const auto& [name, known] : kKnown) {
+        if (value == name) {
+            return known;
+        }
+    }
+    refuse(option, value, "\"mean\", \"cls\", \"last\" or \"rank\"");
+}
+
 void read_option(
     Options& options, const std::string& option, const Json& value, std::uint32_t trained_context
 ) {
@@ -105,12 +120,14 @@ void read_option(
         options.projector = text(option, value);
     } else if (option == "image_tokens") {
         options.image_tokens = whole(option, value, kLeastImageTokens, kMostImageTokens);
+    } else if (option == "pooling") {
+        options.pooling = pooling(option, value);
     } else {
         throw invalid_argument(
             "option",
             option,
             "context, parallel, batch, mmap, flash_attention, kv_type, min_context, speculative, draft, "
-            "chat_template, projector, image_tokens or gpu_layers"
+            "chat_template, projector, image_tokens, pooling or gpu_layers"
         );
     }
 }

@@ -5,6 +5,7 @@
 #include "runtime/fence.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace sotto::llama {
@@ -53,6 +54,10 @@ struct Options {
     std::string draft;
     // Jinja chat template that replaces the model's own; empty: none.
     std::string chat_template;
+    // How token vectors become the vector of a text; None: the model generates text. Unset: what the model's
+    // file says.
+    enum class Pooling { None, Mean, Cls, Last, Rank };
+    std::optional<Pooling> pooling;
     // Options that the host left open and that can still shrink.
     sotto_model_shrinkable shrinkable = 0;
 };
@@ -60,6 +65,11 @@ struct Options {
 // Returns true if the model decodes speculatively.
 inline bool speculates(const Options& options) noexcept {
     return options.speculative != Options::Speculative::Off || !options.draft.empty();
+}
+
+// Returns true if the model embeds texts or ranks documents, instead of generating text.
+inline bool embeds(const Options& options) noexcept {
+    return options.pooling.value_or(Options::Pooling::None) != Options::Pooling::None;
 }
 
 // Reads the options of `source`. Shrinks options that the host left open if `source` requests less memory.

@@ -10,6 +10,8 @@ void ChosenTokens::deliver(sotto_step_item& item) noexcept {
     item.logprobs = str(delivered_.logprobs);
     item.generated = delivered_.generated ? 1 : 0;
     item.finish = delivered_.finish;
+    item.token = static_cast<std::uint32_t>(delivered_.id + 1);
+    item.truncated = delivered_.truncated ? 1 : 0;
 }
 
 } // namespace sotto::llama

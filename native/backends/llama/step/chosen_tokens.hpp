@@ -5,6 +5,7 @@
 #include "runtime/fence.hpp"
 
 #include <deque>
+#include <llama.h>
 #include <string>
 
 namespace sotto::llama {
@@ -14,6 +15,8 @@ struct Chosen {
     std::string logprobs;
     bool generated = false; // false: the token ends the answer and is not part of it
     sotto_finish finish = SOTTO_FINISH_NONE;
+    llama_token id = LLAMA_TOKEN_NULL;
+    bool truncated = false; // the context is full: tokens were dropped after this one, or it is the last one
 };
 
 class ChosenTokens {
@@ -22,6 +25,8 @@ public:
     void push(Chosen token) { ahead_.push_back(std::move(token)); }
     // Returns true if the last token ends the answer.
     bool ends() const noexcept { return ahead_.back().finish != SOTTO_FINISH_NONE; }
+    // Marks the last token as the one that fills the context.
+    void truncate() noexcept { ahead_.back().truncated = true; }
     // Marks the last token as the end of the answer.
     void end(sotto_finish finish) noexcept { ahead_.back().finish = finish; }
 

@@ -12,6 +12,9 @@ void reset_item(sotto_step_item& work, const Stream& stream) {
     work.remaining = tokens.in_prompt() ? static_cast<std::uint32_t>(tokens.pending()) : 0;
     work.finish = stream.chosen.finish();
     work.logprobs = {nullptr, 0};
+    work.token = 0;
+    work.slot = static_cast<std::uint32_t>(stream.kv.slot + 1);
+    work.truncated = 0;
     work.status = SOTTO_OK;
     work.reason = {nullptr, 0};
 }

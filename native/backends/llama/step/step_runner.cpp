@@ -3,6 +3,7 @@
 
 #include "runtime/guard.hpp"
 #include "step/step_plan.hpp"
+#include "step/step_threads.hpp"
 
 #include <algorithm>
 
@@ -53,7 +54,7 @@ StepRunner::StepRunner(
 void StepRunner::run(const sotto_step& step) {
     auto plan = plan_step(step, kv_, static_cast<std::uint32_t>(batch_.capacity()));
     use_adapters(step, contexts_);
-    use_threads(step);
+    use_threads(step, contexts_, pools_);
     const StepGate::Scope scope(gate_, step);
     if (gate_.ask()) {
         throw Error(SOTTO_ERROR_CANCELLED, kCancelled);
@@ -83,19 +84,6 @@ void StepRunner::deliver(const sotto_step& step, bool damaged) {
             stream.chosen.deliver(**work);
         }
     }
-}
-
-void StepRunner::use_threads(const sotto_step& step) {
-    if (contexts_.get() == nullptr) {
-        return; // no slots: nothing to compute
-    }
-    const auto threads = std::clamp(step.threads, 1u, static_cast<std::uint32_t>(GGML_MAX_N_THREADS));
-    ggml_threadpool* pool = nullptr;
-    {
-        const Call call(Call::current()->host(), Call::Abort::Throws); // throws if a thread cannot start
-        pool = pools_.of(step.thread_class, threads);
-    }
-    contexts_.use_threads(pool, static_cast<std::int32_t>(threads));
 }
 
 // Proposes draft tokens for a stream that is decoded alone. A batch of several streams reads the

@@ -34,7 +34,6 @@ public:
     void run(const sotto_step& step);
 
 private:
-    void use_threads(const sotto_step& step);
     void guess(std::span<StepItem> items);
     void fill_batch(std::span<StepItem> items);
     int decode(std::span<const StepItem> items);

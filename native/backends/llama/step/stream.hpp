@@ -5,6 +5,7 @@
 #include "kv/kv_stream.hpp"
 #include "media/media.hpp"
 #include "model/adapters.hpp"
+#include "model/prepared_request.hpp"
 #include "step/chosen_tokens.hpp"
 #include "step/speculate.hpp"
 #include "token/sampler.hpp"
@@ -27,8 +28,7 @@ enum class Overflow {
 };
 
 // A parsed and tokenized request.
-struct Prepared {
-    std::string result; // complete response of a request that needs no stream; else empty
+struct Prepared : PreparedRequest {
     std::vector<llama_token> prompt;
     std::vector<Stretch> stretches; // images and sounds of the prompt, in order
     std::unique_ptr<Sampler> sampler;
@@ -36,10 +36,13 @@ struct Prepared {
     std::vector<std::string> stops;       // texts that end an answer of this model
     std::set<llama_token> shown;          // control tokens that the parser needs as text
     Overflow overflow = Overflow::Truncate;
-    std::uint32_t keep = 0;    // number of leading tokens that are never dropped
-    std::uint32_t dropped = 0; // messages left out of the prompt
-    bool reuse = true;         // may reuse the KV cache of an earlier prompt
-    bool alone = false;        // the answer must depend on this request only
+    llama_seq_id slot = kNoSlot; // slot that the request names; kNoSlot: any
+    std::uint32_t keep = 0;      // number of leading tokens that are never dropped
+    std::uint32_t dropped = 0;   // messages left out of the prompt
+    bool truncated = false;      // tokens left out of a text prompt
+    std::string settings;        // the values in effect, as JSON, if the request wants them; else empty
+    bool reuse = true;           // may reuse the KV cache of an earlier prompt
+    bool alone = false;          // the answer must depend on this request only
 };
 
 struct Stream {

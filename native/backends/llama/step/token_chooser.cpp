@@ -63,7 +63,7 @@ bool TokenChooser::add(Stream& stream, llama_token token, std::string& text) {
     const auto& sampler = *stream.request.sampler;
     if (tokenizer_.ends_answer(token)) {
         const auto finish = sampler.closed_early() ? SOTTO_FINISH_LENGTH : SOTTO_FINISH_STOP;
-        stream.chosen.push({"", "", false, finish});
+        stream.chosen.push({"", "", false, finish, LLAMA_TOKEN_NULL, false});
         return false;
     }
     if (stream.request.shown.contains(token)) {
@@ -72,7 +72,7 @@ bool TokenChooser::add(Stream& stream, llama_token token, std::string& text) {
         tokenizer_.text_of(token, text);
     }
     stream.kv.tokens.append(token);
-    stream.chosen.push({text, sampler.told(), true});
+    stream.chosen.push({text, sampler.told(), true, SOTTO_FINISH_NONE, token, false});
     return true;
 }
 
@@ -82,6 +82,7 @@ bool TokenChooser::make_room(Stream& stream) {
     if (stream.kv.tokens.tokens().size() <= max_tokens_) {
         return true;
     }
+    stream.chosen.truncate();
     if (stream.request.overflow != Overflow::Shift) {
         return false;
     }

@@ -1,6 +1,7 @@
 // Completes a JSON answer before its token limit.
 #include "token/closing.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace sotto::llama {
@@ -28,7 +29,7 @@ ClosingTokens::ClosingTokens(std::int32_t count, const Speller& spell, std::span
             ranks_[1].push_back(token);
         } else if (text == ":" || text == ":\"" || (!text.empty() && consists_of(text, "`"))) {
             ranks_[2].push_back(token);
-        } else if (text == "0") {
+        } else if (text == "0" || (text.size() > 1 && text.starts_with('<'))) {
             ranks_[3].push_back(token);
         }
     }
@@ -43,34 +44,45 @@ void ClosingTokens::prefer(float* logits) const {
     }
 }
 
-Closing::Closing(const ClosingTokens& tokens, std::uint64_t limit, std::vector<std::string> lead_in_end)
-    : tokens_(&tokens), left_(limit), lead_in_end_(std::move(lead_in_end)) {}
+Closing::Closing(const ClosingTokens& tokens, std::uint64_t limit, JsonFrame frame)
+    : tokens_(&tokens), limit_(limit), left_(limit), frame_(std::move(frame)) {}
 
 void Closing::said(std::string_view bytes) {
     left_ -= left_ > 0 ? 1 : 0;
     if (begun_) {
+        ++spent_;
         scan(bytes);
+        spent_ = depth_ > 0 ? spent_ : 0; // another call may follow
     } else {
         begin(bytes);
     }
 }
 
 void Closing::press(float* logits) {
-    if (begun_ && left_ <= depth_ + kMargin) {
+    const auto unspelled = frame_.skeleton - std::min(frame_.skeleton, spent_);
+    const auto for_call = std::max(limit_ / 2, 2 * kMargin + frame_.tail + unspelled);
+    if (!begun_ && frame_.lead_in_end_token >= 0 && left_ <= for_call) {
+        logits[frame_.lead_in_end_token] += kAdded[0];
+    }
+    if (begun_ && left_ <= depth_ + kMargin + frame_.tail + unspelled) {
         pressed_ = true;
         tokens_->prefer(logits);
     }
 }
 
-// Finds the start of the JSON: at once, after a Markdown fence, or after reasoning.
+// Finds the start of the JSON: at once, after a Markdown fence, after reasoning, or after a call's marker.
 void Closing::begin(std::string_view bytes) {
     lead_in_ += bytes;
     auto from = lead_in_.find_first_of("{[\"");
-    if (from != std::string::npos &&
-        !consists_of(std::string_view(lead_in_).substr(0, from), " \t\r\n`json")) {
+    const auto before = std::string_view(lead_in_).substr(0, from);
+    const bool in_text = frame_.is_call
+                             ? frame_.in_lead_in || (!frame_.lead_in_begin.empty() &&
+                                                     before.find(frame_.lead_in_begin) != before.npos)
+                             : !consists_of(before, " \t\r\n`json");
+    if (in_text) {
         from = std::string::npos;
     }
-    for (const auto& end : lead_in_end_) {
+    for (const auto& end : frame_.lead_in_end) {
         if (const auto at = end.empty() ? std::string::npos : lead_in_.find(end); at != std::string::npos) {
             from = at + end.size();
         }

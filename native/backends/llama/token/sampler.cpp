@@ -9,6 +9,7 @@
 #include <cmath>
 #include <numeric>
 #include <ranges>
+#include <span>
 
 namespace sotto::llama {
 namespace {
@@ -34,13 +35,25 @@ bool is_greedy(const common_params_sampling& how) {
            how.reasoning_budget_tokens < 0 && !penalties;
 }
 
+// Returns the entry of a token in the probabilities of a choice.
+Json entry_of(llama_token token, const std::string& piece, const char* name, double probability) {
+    Json bytes = Json::array();
+    for (const unsigned char byte : piece) {
+        bytes.push_back(byte);
+    }
+    return {{"id", token}, {"token", piece}, {name, probability}, {"bytes", std::move(bytes)}};
+}
+
 } // namespace
 
 Sampler::Sampler(
-    const llama_model* model, const Tokenizer& tokenizer, common_params_sampling how, int likeliest
+    const llama_model* model,
+    const Tokenizer& tokenizer,
+    common_params_sampling how,
+    TokenProbabilities wanted
 )
     : tokenizer_(tokenizer), has_grammar_(!how.grammar.grammar.empty()), shown_(how.preserved_tokens),
-      bytes_(tokenizer.inner()), likeliest_(likeliest) {
+      bytes_(tokenizer.inner()), wanted_(wanted) {
     if (applies_at_once(how)) {
         follow_grammar(how);
     }
@@ -97,8 +110,8 @@ void Sampler::follow_grammar(common_params_sampling& how) {
     how.grammar = {};
 }
 
-void Sampler::close_within(std::uint64_t limit, std::vector<std::string> lead_in_end) {
-    closing_.emplace(tokenizer_.closing(), limit, std::move(lead_in_end));
+void Sampler::close_within(std::uint64_t limit, JsonFrame frame) {
+    closing_.emplace(tokenizer_.closing(), limit, std::move(frame));
 }
 
 void Sampler::heard(const std::vector<llama_token>& prompt) {
@@ -112,7 +125,8 @@ void Sampler::heard(const std::vector<llama_token>& prompt) {
 llama_token Sampler::choose(llama_context* context, std::int32_t output) {
     auto* logits = llama_get_logits_ith(context, output);
     check(logits);
-    if (likeliest_ >= 0) {
+    const bool tells = wanted_.alternatives >= 0;
+    if (tells && !wanted_.after_sampling) {
         logits_.assign(logits, logits + tokenizer_.size());
     }
     if (has_grammar_) {
@@ -122,7 +136,9 @@ llama_token Sampler::choose(llama_context* context, std::int32_t output) {
     if (has_grammar_) {
         say(token);
     }
-    if (likeliest_ >= 0) {
+    if (tells && wanted_.after_sampling) {
+        tell_sampled(token);
+    } else if (tells) {
         tell(logits_.data(), token);
     }
     return token;
@@ -132,7 +148,11 @@ void Sampler::say(llama_token token) {
     if (grammar_ && !tokenizer_.ends_answer(token) && !grammar_->accept(tokenizer_.piece_of(token))) {
         throw Error(SOTTO_ERROR_INFERENCE, "the grammar allows none of the model's tokens here");
     }
-    tokenizer_.text_of(token, text_);
+    if (shown_.contains(token)) {
+        text_ = tokenizer_.piece_of(token);
+    } else {
+        tokenizer_.text_of(token, text_);
+    }
     bytes_.said(text_);
     if (closing_) {
         closing_->said(text_);
@@ -246,18 +266,11 @@ void Sampler::tell(const float* logits, llama_token chosen) {
         return all + std::exp(static_cast<double>(one - largest));
     });
     const auto entry = [&](llama_token token) {
-        const auto piece = tokenizer_.piece_of(token);
-        Json bytes = Json::array();
-        for (const unsigned char byte : piece) {
-            bytes.push_back(byte);
-        }
         const auto logprob = static_cast<double>(logits[token] - largest) - std::log(sum);
         constexpr double kMin = -9999; // JSON cannot represent infinity
-        return Json{
-            {"id", token}, {"token", piece}, {"logprob", std::max(logprob, kMin)}, {"bytes", std::move(bytes)}
-        };
+        return entry_of(token, tokenizer_.piece_of(token), "logprob", std::max(logprob, kMin));
     };
-    std::vector<llama_token> likeliest(static_cast<std::size_t>(std::min(likeliest_, count)));
+    std::vector<llama_token> likeliest(static_cast<std::size_t>(std::min(wanted_.alternatives, count)));
     std::ranges::partial_sort_copy(std::views::iota(0, count), likeliest, [&](auto a, auto b) {
         return logits[a] > logits[b];
     });
@@ -265,6 +278,29 @@ void Sampler::tell(const float* logits, llama_token chosen) {
     json["top_logprobs"] = Json::array();
     for (const auto token : likeliest) {
         json["top_logprobs"].push_back(entry(token));
+    }
+    told_ = text_of(json);
+}
+
+// Stores the probabilities of a choice among the tokens that the samplers left; greedy sampling leaves one.
+// Leaves out alternatives with a probability of 0.
+void Sampler::tell_sampled(llama_token chosen) {
+    const llama_token_data only{chosen, 0, 1};
+    std::span<const llama_token_data> left(&only, 1);
+    if (sampler_) {
+        const auto* candidates = common_sampler_get_candidates(sampler_.get(), true);
+        left = {candidates->data, candidates->size};
+    }
+    const auto entry = [&](const llama_token_data& one) {
+        return entry_of(one.id, tokenizer_.piece_of(one.id), "prob", one.p);
+    };
+    const auto found = std::ranges::find(left, chosen, &llama_token_data::id);
+    auto json = entry(found != left.end() ? *found : only);
+    json["top_probs"] = Json::array();
+    for (const auto& one : left.first(std::min<std::size_t>(left.size(), wanted_.alternatives))) {
+        if (one.p > 0) {
+            json["top_probs"].push_back(entry(one));
+        }
     }
     told_ = text_of(json);
 }

@@ -31,15 +31,24 @@ public:
     NoNumbers() : Error(SOTTO_ERROR_INFERENCE, "the model computes no numbers: its weights are damaged") {}
 };
 
+// The probabilities of tokens that a request wants.
+struct TokenProbabilities {
+    int alternatives = -1;       // number of tokens beside the chosen one; -1: no probabilities at all
+    bool after_sampling = false; // probabilities that the samplers left, instead of the model's logarithms
+};
+
 class Sampler {
 public:
-    // `likeliest`: number of alternatives with log probabilities; negative: no log probabilities. Throws
-    // Error(SOTTO_ERROR_ARGUMENT) for a grammar that llama.cpp cannot parse.
-    Sampler(const llama_model* model, const Tokenizer& tokenizer, common_params_sampling how, int likeliest);
+    // Throws Error(SOTTO_ERROR_ARGUMENT) for a grammar that llama.cpp cannot parse.
+    Sampler(
+        const llama_model* model,
+        const Tokenizer& tokenizer,
+        common_params_sampling how,
+        TokenProbabilities wanted
+    );
 
-    // Makes a grammar-constrained JSON answer end within `limit` tokens. `lead_in_end`: markers that end text
-    // before the JSON.
-    void close_within(std::uint64_t limit, std::vector<std::string> lead_in_end);
+    // Makes a grammar-constrained JSON answer or tool call end within `limit` tokens.
+    void close_within(std::uint64_t limit, JsonFrame frame);
 
     // Returns true if the answer was closed early because of its limit.
     bool closed_early() const noexcept { return closing_ && closing_->pressed(); }
@@ -51,7 +60,8 @@ public:
     // is NaN or no token is allowed.
     llama_token choose(llama_context* context, std::int32_t output);
 
-    // Log probabilities of the last choice in OpenAI's format; empty if not requested.
+    // Probabilities of the last choice, as in OpenAI's `logprobs.content`, or with `prob` and `top_probs` if
+    // they are those after sampling; empty if not requested.
     const std::string& told() const noexcept { return told_; }
 
 private:
@@ -68,6 +78,7 @@ private:
     bool grammar_allows(llama_token token);
     void say(llama_token token);
     void tell(const float* logits, llama_token chosen);
+    void tell_sampled(llama_token chosen);
 
     const Tokenizer& tokenizer_;
     std::unique_ptr<common_sampler, Free> sampler_; // null: greedy sampling
@@ -78,7 +89,7 @@ private:
     WellFormed bytes_;                     // used for answers with a grammar
     std::optional<Closing> closing_;
     std::string text_;
-    int likeliest_;
+    const TokenProbabilities wanted_;
     std::vector<float> logits_; // a copy, if log probabilities are requested
     std::string told_;
 };

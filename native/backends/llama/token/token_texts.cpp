@@ -25,6 +25,46 @@ bool begin_character(std::uint8_t byte, PartialCharacter& partial) {
     return true;
 }
 
+// Decodes the text of each token. Calls regular(token, text, partial), or irregular(token).
+template <typename Regular, typename Irregular>
+void for_each(
+    std::int32_t count, const TokenTexts::TextOf& text_of, const Regular& regular, const Irregular& irregular
+) {
+    std::u32string text;
+    for (std::int32_t token = 0; token < count; ++token) {
+        const auto bytes = text_of(token);
+        PartialCharacter partial;
+        text.clear();
+        const bool plain = !bytes.empty() && bytes.find('\0') == std::string::npos;
+        if (plain && read_utf8(bytes, partial, text) && text.size() <= kMaxLength) {
+            regular(token, text, partial);
+        } else {
+            irregular(token);
+        }
+    }
+}
+
+// Lengths of the lists of a vocabulary's texts.
+struct Sizes {
+    std::size_t tokens = 0;
+    std::size_t characters = 0;
+    std::size_t irregular = 0;
+};
+
+Sizes sizes_of(std::int32_t count, const TokenTexts::TextOf& text_of) {
+    Sizes sizes;
+    for_each(
+        count,
+        text_of,
+        [&](std::int32_t, const std::u32string& text, const PartialCharacter&) {
+            ++sizes.tokens;
+            sizes.characters += text.size();
+        },
+        [&](std::int32_t) { ++sizes.irregular; }
+    );
+    return sizes;
+}
+
 } // namespace
 
 char32_t PartialCharacter::first() const {
@@ -59,22 +99,28 @@ bool read_utf8(std::string_view bytes, PartialCharacter& partial, std::u32string
     return true;
 }
 
+std::uint64_t TokenTexts::bytes_of(std::int32_t count, const TextOf& text_of) {
+    const auto sizes = sizes_of(count, text_of);
+    return sizes.tokens * sizeof(Token) + sizes.characters * sizeof(char32_t) +
+           sizes.irregular * sizeof(std::int32_t);
+}
+
 TokenTexts::TokenTexts(std::int32_t count, const TextOf& text_of) {
-    std::u32string text;
-    for (std::int32_t token = 0; token < count; ++token) {
-        const auto bytes = text_of(token);
-        PartialCharacter partial;
-        text.clear();
-        const bool plain = !bytes.empty() && bytes.find('\0') == std::string::npos;
-        if (!plain || !read_utf8(bytes, partial, text) || text.size() > kMaxLength) {
-            irregular_.push_back(token);
-            continue;
-        }
-        const auto begin = static_cast<std::uint32_t>(characters_.size());
-        tokens_.push_back({token, begin, static_cast<std::uint16_t>(text.size()), 0, partial});
-        characters_ += text;
-        longest_ = std::max(longest_, text.size());
-    }
+    const auto sizes = sizes_of(count, text_of);
+    tokens_.reserve(sizes.tokens);
+    characters_.reserve(sizes.characters);
+    irregular_.reserve(sizes.irregular);
+    for_each(
+        count,
+        text_of,
+        [&](std::int32_t token, const std::u32string& text, const PartialCharacter& partial) {
+            const auto begin = static_cast<std::uint32_t>(characters_.size());
+            tokens_.push_back({token, begin, static_cast<std::uint16_t>(text.size()), 0, partial});
+            characters_ += text;
+            longest_ = std::max(longest_, text.size());
+        },
+        [&](std::int32_t token) { irregular_.push_back(token); }
+    );
     const auto view = [&](const Token& token) {
         return std::u32string_view(characters_).substr(token.begin, token.length);
     };

@@ -38,6 +38,8 @@ public:
 
     // Tokens that are empty, contain NUL, or are ill-formed UTF-8 by themselves go to irregular().
     TokenTexts(std::int32_t count, const TextOf& text_of);
+    // Returns the bytes of memory that the texts of a vocabulary take, without building them.
+    static std::uint64_t bytes_of(std::int32_t count, const TextOf& text_of);
 
     // Tokens that are not in irregular(), sorted by their characters.
     std::span<const Token> tokens() const noexcept { return tokens_; }

@@ -7,6 +7,21 @@
 #include <algorithm>
 
 namespace sotto::llama {
+namespace {
+
+// Returns the bytes of a token, or the spelling of a special token.
+std::string piece_of(const llama_vocab* vocab, llama_token token) {
+    std::string piece(32, '\0');
+    auto size = llama_token_to_piece(vocab, token, piece.data(), 32, 0, true);
+    if (size < 0) {
+        piece.resize(static_cast<std::size_t>(-size));
+        size = llama_token_to_piece(vocab, token, piece.data(), -size, 0, true);
+    }
+    piece.resize(static_cast<std::size_t>(std::max(size, 0)));
+    return piece;
+}
+
+} // namespace
 
 Tokenizer::Tokenizer(const llama_vocab* vocab) : vocab_(vocab) {
     std::string text;
@@ -29,9 +44,12 @@ Tokenizer::Tokenizer(const llama_vocab* vocab) : vocab_(vocab) {
     inner_ = std::make_unique<InnerTokens>(size(), [this](std::int32_t token, std::string& bytes) {
         text_of(token, bytes);
     });
-    closing_ = std::make_unique<ClosingTokens>(
-        size(), [this](std::int32_t token, std::string& bytes) { text_of(token, bytes); }, ends_
-    );
+    const auto spell = [this](std::int32_t token, std::string& bytes) {
+        text_of(token, bytes);
+        bytes = bytes.empty() ? piece_of(token) : bytes; // of a special token, such as the end of a call
+    };
+    closing_ = std::make_unique<ClosingTokens>(size(), spell, ends_);
+    texts_ = std::make_unique<TokenTexts>(size(), [this](std::int32_t token) { return piece_of(token); });
     std::stable_sort(specials_.begin(), specials_.end(), [](const Special& a, const Special& b) {
         return a.text < b.text;
     });
@@ -49,21 +67,13 @@ void Tokenizer::text_of(llama_token token, std::string& text) const {
 }
 
 std::string Tokenizer::piece_of(llama_token token) const {
-    std::string piece(32, '\0');
-    auto size = llama_token_to_piece(vocab_, token, piece.data(), 32, 0, true);
-    if (size < 0) {
-        piece.resize(static_cast<std::size_t>(-size));
-        size = llama_token_to_piece(vocab_, token, piece.data(), -size, 0, true);
-    }
-    piece.resize(static_cast<std::size_t>(std::max(size, 0)));
-    return piece;
+    return sotto::llama::piece_of(vocab_, token);
 }
 
-const TokenTexts& Tokenizer::texts() const {
-    std::call_once(texts_once_, [this] {
-        texts_ = std::make_unique<TokenTexts>(size(), [this](std::int32_t token) { return piece_of(token); });
+std::uint64_t text_bytes_of(const llama_vocab* vocab) {
+    return TokenTexts::bytes_of(llama_vocab_n_tokens(vocab), [vocab](std::int32_t token) {
+        return piece_of(vocab, token);
     });
-    return *texts_;
 }
 
 std::span<const llama_token> Tokenizer::suppressed() const {

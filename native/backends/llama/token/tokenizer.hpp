@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <llama.h>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +33,9 @@ public:
                   "; shorten the prompt, or raise options.context"
           ) {}
 };
+
+// Returns the bytes of memory that Tokenizer::texts() takes for a vocabulary.
+std::uint64_t text_bytes_of(const llama_vocab* vocab);
 
 class Tokenizer {
 public:
@@ -71,9 +73,8 @@ public:
     const InnerTokens& inner() const noexcept { return *inner_; }
     // Tokens that complete JSON.
     const ClosingTokens& closing() const noexcept { return *closing_; }
-    // The text of each token. Built at the first call, because few models are used with a grammar. Any
-    // thread.
-    const TokenTexts& texts() const;
+    // The text of each token.
+    const TokenTexts& texts() const noexcept { return *texts_; }
     bool exists(std::int64_t token) const { return token >= 0 && token < size(); }
     std::size_t longest() const noexcept { return longest_; } // maximum bytes of a token
     const llama_vocab* vocab() const noexcept { return vocab_; }
@@ -100,8 +101,7 @@ private:
     std::vector<llama_token> silent_;
     std::unique_ptr<InnerTokens> inner_;
     std::unique_ptr<ClosingTokens> closing_;
-    mutable std::once_flag texts_once_;
-    mutable std::unique_ptr<TokenTexts> texts_;
+    std::unique_ptr<TokenTexts> texts_;
     std::size_t longest_ = 1; // bytes of the longest token
 };
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from ..base import Request
+
 _LOOK_S = 0.02  # how often a waiting step looks whether its request was cancelled
+_AHEAD = 2  # most tokens of a request that no step has taken, where the library may compute ahead
 
 
 class Batch:
@@ -17,7 +20,8 @@ class Batch:
 
     The library generates on a thread of its own, one token of each request at a time, and calls back after
     each token. After the last request's token the callback waits until a step asks for a token that is not
-    there. So nothing is computed outside the engine's steps.
+    there. So nothing is computed outside the engine's steps, unless the engine's mode allows it: then the
+    library computes up to two tokens ahead, and does not wait for each token's way to the engine and back.
     """
 
     def __init__(self, generator: Any, prompts: Sequence[Sequence[str]], options: Mapping[str, Any]) -> None:
@@ -30,6 +34,7 @@ class Batch:
         self._tokens: list[deque[int]] = [deque() for _ in prompts]
         self._live = set(range(len(prompts)))  # neither ended nor cancelled
         self._asking: set[int] = set()
+        self._ahead = False  # the last step allowed to compute ahead
         self._step, self._due = -1, set(self._live)  # whose tokens of this step are not here yet
         self._results = generator.generate_batch(
             [list(prompt) for prompt in prompts],
@@ -62,24 +67,30 @@ class Batch:
 
     def _goes_on(self) -> bool:
         with self._lock:
-            return not self._live or any(not self._tokens[at] for at in self._asking)
+            if not self._live or any(not self._tokens[at] for at in self._asking):
+                return True
+            return self._ahead and all(len(self._tokens[at]) < _AHEAD for at in self._live)
 
-    def tokens(self, at: int, cancelled: Callable[[], bool]) -> Generator[int, None, None]:
+    def tokens(self, at: int, request: Request) -> Generator[int, None, None]:
         """Yields the tokens of a request, and waits for each. Ends early if the request is cancelled.
 
         Raises the library's exception if it failed.
         """
-        while (token := self._next(at, cancelled)) is not None:
+        while (token := self._next(at, request)) is not None:
             yield token
 
-    def _next(self, at: int, cancelled: Callable[[], bool]) -> int | None:
+    def _next(self, at: int, request: Request) -> int | None:
         tokens, result = self._tokens[at], self._results[at]
-        if tokens:  # this step's, for all but the first request of a batch
-            return tokens.popleft()
+        self._ahead = request.may_compute_ahead()
+        if tokens:  # this step's, for all but the first request of a batch; or computed ahead
+            token = tokens.popleft()
+            if self._ahead:
+                self._wanted.put(None)
+            return token
         with self._lock:
             self._asking.add(at)
         try:
-            while not cancelled():
+            while not request.cancelled():
                 self._wanted.put(None)
                 with suppress(Empty):
                     self._arrived.get(timeout=_LOOK_S)

@@ -251,7 +251,7 @@ class Generator(Model):
         try:
             while (batch := self._batch_of(answer)) is None:
                 yield Part()
-            with closing(batch.tokens(answer.at, request.cancelled)) as tokens:
+            with closing(batch.tokens(answer.at, request)) as tokens:
                 for token in tokens:
                     if token in self._prompts.ends and not answer.ignores_end:
                         return None

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import ArgumentError
 
-_TEMPERATURE, _TOP_K, _TOP_P = 0.8, 40, 0.95  # if a request does not say: as the table of requests has them
+_TEMPERATURE, _TOP_K, _TOP_P = 1.0, 0, 1.0  # if a request does not say: as the table of requests has them
 _OFF: dict[str, tuple[object, ...]] = {  # fields that the library lacks, with the values that change nothing
     "min_p": (0,),
     "typical_p": (1,),

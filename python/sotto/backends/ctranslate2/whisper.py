@@ -137,6 +137,10 @@ def _response(
                 "text": segment.text,
                 "avg_logprob": round(float(segment.avg_logprob), 4),
                 "no_speech_prob": round(float(segment.no_speech_prob), 4),
+                "compression_ratio": round(float(segment.compression_ratio), 4),
+                "temperature": float(segment.temperature or 0),
+                "seek": int(segment.seek),
+                "tokens": list(map(int, segment.tokens)),
             }
             for at, segment in enumerate(segments)
         ],

@@ -17,6 +17,9 @@ FORMAT = 1
 BUSY = 0.25  # load average per core above which the figures are unreliable
 
 
+_CARD = ("metadata", "chat_templates", "special_tokens")  # long, and the same in every report of a model
+
+
 def about(described: dict[str, Any], entry: dict[str, Any], model: str, load_s: float) -> dict[str, Any]:
     """Returns the head of the report: date, versions, machine and model.
 
@@ -49,7 +52,7 @@ def about(described: dict[str, Any], entry: dict[str, Any], model: str, load_s: 
         },
         "model": {
             "id": public_name(model),
-            **entry["details"],
+            **{name: value for name, value in entry["details"].items() if name not in _CARD},
             "context": entry["context"],
             "streams": entry["streams"],
             "bytes": entry["bytes"],

@@ -121,6 +121,8 @@ def story(model: str, number: int) -> dict[str, Any]:
         "prompt": f"Story {number}. Once upon a time",
         "max_tokens": ENOUGH,
         "temperature": 0.8,
+        "top_k": 40,
+        "top_p": 0.95,
         "seed": number,
         "ignore_eos": True,
     }

@@ -7,9 +7,9 @@ from typing import Any
 
 from ..._hub import OURS
 from ...demo.personas import Persona, find, personas
-from ...demo.rules import CHARACTER_SAMPLING
 from ...engine import Engine
 from ...errors import ArgumentError
+from ...npc.sampling import CHARACTER_SAMPLING
 from .. import progress
 from .answer import Answer, ask
 from .conversation import Conversation
@@ -18,6 +18,8 @@ from .view import View
 
 AS_DEMO = {"temperature": 0}  # settings of the demo's characters
 CHARACTER_DEFAULTS = {**CHARACTER_SAMPLING, "max_tokens": 128}  # JSON answers included
+# Small models need a cut-off of unlikely tokens, which requests do not have by default.
+OTHER_DEFAULTS = {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
 
 
 class Talk:
@@ -38,7 +40,7 @@ class Talk:
             return
         progress.load(self.engine, model, options=self.options)
         before, self.model = self.model, model
-        self.settings.defaults = dict(CHARACTER_DEFAULTS) if model in OURS else {}
+        self.settings.defaults = dict(CHARACTER_DEFAULTS if model in OURS else OTHER_DEFAULTS)
         self.facts = next(one for one in json.loads(self.engine.model_list()) if one["id"] == model)
         if before:
             self.engine.unload_model(before)

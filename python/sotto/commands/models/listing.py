@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ... import _tavern
+from ... import _minilm, _tavern
 from ..._hub import HOUSE, OURS, is_model
 from ..._lib import library_folder
 from .. import screen
@@ -43,7 +43,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _ours() -> list[Found]:
-    paths = {HOUSE: library_folder() / "house.gguf", _tavern.TAVERN: _tavern.base()}
+    paths = {
+        HOUSE: library_folder() / "house.gguf",
+        _tavern.TAVERN: _tavern.base(),
+        _minilm.MINILM: _minilm.base(),
+    }
     return [_found(name, path) for name, path in paths.items() if path is not None and path.exists()]
 
 

@@ -20,6 +20,7 @@ _TITLES = {
     "path": "file",
 }
 _ELSEWHERE = {"id", "memory", "size", "file_bytes"}
+_IN_JSON = {"metadata", "chat_templates", "special_tokens"}  # long texts of the file
 
 
 def show(report: dict[str, Any]) -> None:
@@ -48,7 +49,7 @@ def show(report: dict[str, Any]) -> None:
 
 def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [(title, _value(key, report)) for key, title in _TITLES.items() if report.get(key) is not None]
-    others = [key for key in report if key not in _TITLES and key not in _ELSEWHERE]
+    others = [key for key in report if key not in {*_TITLES, *_ELSEWHERE, *_IN_JSON}]
     return rows + [(key.replace("_", " "), _value(key, report)) for key in others]
 
 

@@ -1,4 +1,4 @@
-// Stand-ins for UnityEditor: inspectors, windows, assets, and the events that LiveEngines hears.
+// Stand-ins for UnityEditor: inspectors, windows, assets, and the events that LiveHandles hears.
 using System;
 using System.Collections.Generic;
 using System.Reflection;

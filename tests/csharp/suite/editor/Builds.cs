@@ -96,4 +96,21 @@ static partial class EditorSuite
         }
         Expect(Player.Log.Exists(line => line.StartsWith("warning: ") && line.Contains("SOTTO_TIERS")), "it warns");
     }
+
+    static void BuildsOfMemories()
+    {
+        var settings = Settings();
+        settings.models.Clear();
+        settings.defaultModel = SottoSettings.House;
+        SottoBuildPlan Plan() => new SottoBuildPlan(
+            BuildTarget.StandaloneLinux64, Path.Combine(_temp, "none"), Path.Combine(_temp, "Assets"),
+            new[] { settings }, new string[0]);
+        bool Has(string part) => Plan().Problems.Exists(problem => problem.Contains(part));
+        settings.guardrails = new UnityEngine.TextAsset("{\"input\": []}");
+        Expect(!Has("guardrails") && !Has("embedding"), "nothing is wrong");
+        settings.embeddingModel = "minilm";
+        Expect(Has("embedding model 'minilm' of settings 'Game'"), "an embedding model that is not in the list");
+        settings.guardrails = new UnityEngine.TextAsset("{\"input\": [{\"type\": \"oracle\"}]}") { name = "Rules" };
+        Expect(Has("asset 'Rules': invalid input[0].type 'oracle'"), string.Join("\n", Plan().Problems));
+    }
 }

@@ -19,6 +19,7 @@ static partial class EditorSuite
         _libraries = args[0];
         _temp = Path.Combine(Path.GetTempPath(), $"sotto-édition-{Guid.NewGuid()}");
         Player.StreamingAssets = Path.Combine(_temp, "Assets", "StreamingAssets");
+        Player.PersistentData = Path.Combine(_temp, "data");
         Directory.CreateDirectory(Player.StreamingAssets);
         Run("inspector", Inspector);
         Run("monitor", Monitor);
@@ -29,6 +30,7 @@ static partial class EditorSuite
         Run("importer", Importer);
         Run("build step", BuildStep);
         Run("copies of failed builds", FailedBuilds);
+        Run("builds of memories", BuildsOfMemories);
         Run("sample", Sample);
         Directory.Delete(_temp, true);
         Console.WriteLine($"{_passed} passed, {_failed} failed");
@@ -309,7 +311,27 @@ static partial class EditorSuite
         Draw(tavern);
         foreach (var one in tavern.Guests)
             Expect(one.Spoken.Length > 0 && Shows(one.Spoken), $"{one.name}: {one.Spoken}");
+        Press(tavern, "Save", "Saved");
+        tavern.Guests[3].Say("Do you know me?");
+        Press(tavern, "Load", "Loaded");
+        Expect(Player.FramesUntil(() => !tavern.Guests[3].IsBusy), "what a guest was saying is cancelled");
+        var read = tavern.Guests[3].ReadAsync();
+        Expect(Player.FramesUntil(() => read.IsDone), "a conversation is read");
+        Expect(read.Json.Contains("Who are you?") && !read.Json.Contains("Do you know me?"), read.Json);
         Expect(!Player.Log.Exists(line => line.StartsWith("error") || line.StartsWith("exception")), "no errors");
         Console.WriteLine($"Pip: {tavern.Guests[3].Spoken}");
+    }
+
+    static void Press(MonoBehaviour component, string button, string notice)
+    {
+        Gui.Pressed = button;
+        Draw(component);
+        Gui.Shown.Clear();
+        Expect(
+            Player.FramesUntil(() =>
+            {
+                Draw(component);
+                return Shows(notice);
+            }), $"{button}: " + string.Join("; ", Gui.Shown));
     }
 }

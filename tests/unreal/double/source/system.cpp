@@ -16,6 +16,7 @@
 #include "Interfaces/IPluginManager.h"
 #include "Misc/AutomationTest.h"
 #include "Misc/CoreDelegates.h"
+#include "Misc/FileHelper.h"
 #include "Misc/Paths.h"
 #include "Modules/ModuleManager.h"
 #include "Stats/Stats.h"
@@ -66,6 +67,11 @@ public:
         const fs::path path = path_of(Name);
         return fs::is_regular_file(path, error) ? new File(path) : nullptr;
     }
+    bool CreateDirectoryTree(const TCHAR* Directory) override {
+        std::error_code error;
+        fs::create_directories(path_of(Directory), error);
+        return fs::is_directory(path_of(Directory), error);
+    }
 };
 
 struct Tasks {
@@ -115,6 +121,17 @@ FString FPaths::GetPath(const FString& Path) {
 }
 FString FPaths::DoubleJoin(const FString& Left, const FString& Right) {
     return text_of(path_of(Left) / path_of(Right));
+}
+
+bool FFileHelper::LoadFileToString(FString& Result, const TCHAR* Filename, EHashOptions, uint32) {
+    std::error_code error;
+    if (!fs::is_regular_file(path_of(Filename), error)) {
+        return false;
+    }
+    std::ifstream file(path_of(Filename), std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    Result = text_of(text);
+    return true;
 }
 
 void* FPlatformProcess::GetDllHandle(const TCHAR* File) {

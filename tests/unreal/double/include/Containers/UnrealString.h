@@ -64,6 +64,10 @@ public:
     bool EndsWith(const FString& Part, ESearchCase::Type Case = ESearchCase::IgnoreCase) const {
         return DoubleFold(Case).ends_with(Part.DoubleFold(Case));
     }
+    FString TrimStart() const {
+        const std::size_t First = std::min(Held.size(), Held.find_first_not_of(TEXT(" \t\r\n")));
+        return FString(Held.c_str() + First);
+    }
     friend FString operator+(FString Left, const FString& Right) { return Left += Right; }
     friend bool operator==(const FString& Left, const FString& Right) {
         return Left.Equals(Right, ESearchCase::IgnoreCase);

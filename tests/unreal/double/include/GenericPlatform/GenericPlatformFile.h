@@ -15,4 +15,6 @@ public:
     virtual ~IPlatformFile() = default;
     /** Returns a handle that the caller owns, or null. */
     virtual IFileHandle* OpenRead(const TCHAR* File, bool bAllowWrite = false) = 0;
+    /** Creates a folder and those above it. Returns true if it exists then. */
+    virtual bool CreateDirectoryTree(const TCHAR* Directory) = 0;
 };

@@ -27,32 +27,23 @@ static bool SottoIsStaged(const FString& Model)
     return false;
 }
 
-TArray<FString> FSottoBuildCheck::FindProblems()
+/** Adds what is wrong with a model of the settings. `Setting`: its name there. */
+static void SottoCheckModel(const TCHAR* Setting, const FString& Model, TArray<FString>& Problems)
 {
-    TArray<FString> Problems;
-    if (!FPaths::FileExists(FSottoLibrary::DefaultFile()))
-    {
-        Problems.Add(
-            FString::Printf(
-                TEXT("the library '%s' is missing; install the plugin's package with its libraries"),
-                *FSottoLibrary::DefaultFile()
-            )
-        );
-    }
-    const FString Model = GetDefault<USottoSettings>()->Model;
     const FString File = FSottoPaths::ResolveModel(Model);
     if (File.IsEmpty())
     {
-        return Problems; // the house model lies beside the library
+        return; // none, or the house model, which lies beside the library
     }
     if (!FPaths::FileExists(File))
     {
         Problems.Add(
             FString::Printf(
                 TEXT(
-                    "invalid Model '%s': expected a file in Content/; set it in Project Settings > Plugins > "
+                    "invalid %s '%s': expected a file in Content/; set it in Project Settings > Plugins > "
                     "Sotto"
                 ),
+                Setting,
                 *Model
             )
         );
@@ -68,6 +59,29 @@ TArray<FString> FSottoBuildCheck::FindProblems()
                 *Model
             )
         );
+    }
+}
+
+TArray<FString> FSottoBuildCheck::FindProblems()
+{
+    TArray<FString> Problems;
+    if (!FPaths::FileExists(FSottoLibrary::DefaultFile()))
+    {
+        Problems.Add(
+            FString::Printf(
+                TEXT("the library '%s' is missing; install the plugin's package with its libraries"),
+                *FSottoLibrary::DefaultFile()
+            )
+        );
+    }
+    const USottoSettings* Settings = GetDefault<USottoSettings>();
+    SottoCheckModel(TEXT("Model"), Settings->Model, Problems);
+    SottoCheckModel(TEXT("Embedding Model"), Settings->EmbeddingModel, Problems);
+    FString Guardrails;
+    FString Unreadable;
+    if (!FSottoPaths::ReadConfig(Settings->Guardrails, Guardrails, Unreadable))
+    {
+        Problems.Add(TEXT("Guardrails: ") + Unreadable);
     }
     return Problems;
 }

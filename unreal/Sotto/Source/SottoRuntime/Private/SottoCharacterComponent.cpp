@@ -9,6 +9,7 @@
 #include "GameFramework/PlayerController.h"
 #include "SottoConvert.h"
 #include "SottoLog.h"
+#include "SottoRemembering.h"
 #include "SottoSettings.h"
 #include "SottoSheet.h"
 #include "SottoSubsystem.h"
@@ -94,9 +95,79 @@ int64 USottoCharacterComponent::SayTo(const FString& Text, const FSottoHandlers&
     Own.Sentence = FSottoTextDelegate::CreateUObject(this, &USottoCharacterComponent::HandleSentence);
     Own.Ended = FSottoAnswerDelegate::CreateUObject(this, &USottoCharacterComponent::HandleEnded);
     Subsystem = Engine;
-    const int64 Request = Engine->Say(Turn, Own);
+    const int64 Request = bRemembers ? SayRemembering(Turn, Own) : Engine->Say(Turn, Own);
     Live.Add(Request, Handlers);
     return Request;
+}
+
+/** Returns the name under which a character's memories are kept. */
+static FString SottoMemoryName(const USottoCharacterComponent& Character)
+{
+    const bool bNamed = IsValid(Character.Sheet) && !Character.Sheet->Name.IsEmpty();
+    return !Character.MemoryName.IsEmpty() ? Character.MemoryName
+           : bNamed                        ? Character.Sheet->Name
+                                           : Character.GetConversation();
+}
+
+FSottoRemembering* USottoCharacterComponent::Remembering()
+{
+    USottoSubsystem* Engine = IsInGameThread() ? USottoSubsystem::Find(this) : nullptr;
+    const TCHAR* Problem = !bRemembers ? TEXT("set bRemembers")
+                           : Engine == nullptr
+                               ? TEXT("it is in no running game, or the call is off the game thread")
+                           : GetDefault<USottoSettings>()->EmbeddingModel.IsEmpty()
+                               ? TEXT("set Embedding Model in the project settings")
+                               : nullptr;
+    if (Problem != nullptr)
+    {
+        UE_LOG(LogSotto, Error, TEXT("'%s' cannot remember: %s"), *GetConversation(), Problem);
+        return nullptr;
+    }
+    const FString Kept = SottoMemoryName(*this);
+    if (Memory == nullptr || !Memory->Name().Equals(Kept) || Subsystem.Get() != Engine)
+    {
+        Subsystem = Engine;
+        Memory = std::make_shared<FSottoRemembering>(*Engine, Kept);
+    }
+    return Memory.get();
+}
+
+int64 USottoCharacterComponent::SayRemembering(const FSottoTurn& Turn, const FSottoHandlers& Handlers)
+{
+    FSottoEngineHost& Host = Subsystem->GetHost();
+    if (Remembering() == nullptr)
+    {
+        return Host.Say(Turn, Handlers);
+    }
+    FSottoRecall Question;
+    Question.Text = Turn.Text;
+    Question.Model = Turn.Model;
+    Question.Sheet = Sheet.Get();
+    Question.Most = Recalled;
+    Question.Tokens = MemoryTokens;
+    return Host.SayPrepared(
+        Turn,
+        Handlers,
+        FSottoPrepareDelegate::CreateWeakLambda(
+            this, [Kept = Memory, Question](int64 Request) { Kept->Recall(Request, Question); }
+        )
+    );
+}
+
+void USottoCharacterComponent::Tell(const FString& Fact, float Importance)
+{
+    if (FSottoRemembering* Kept = Remembering())
+    {
+        Kept->Tell(Fact, Importance);
+    }
+}
+
+void USottoCharacterComponent::Overhear(const FString& Text, const FString& By)
+{
+    if (FSottoRemembering* Kept = Remembering())
+    {
+        Kept->Overhear(Text, By);
+    }
 }
 
 void USottoCharacterComponent::HandlePartial(int64 Request, const FString& Text)
@@ -123,6 +194,10 @@ void USottoCharacterComponent::HandleEnded(const FSottoAnswer& Answer)
 {
     FSottoHandlers Handlers;
     Live.RemoveAndCopyValue(Answer.Id, Handlers);
+    if (Memory != nullptr)
+    {
+        Memory->End(Answer);
+    }
     (Answer.Status == ESottoStatus::Ok ? OnDone : OnFailed).Broadcast(Answer);
     Handlers.Ended.ExecuteIfBound(Answer);
 }
@@ -144,6 +219,7 @@ TMap<int64, FSottoHandlers> USottoCharacterComponent::AbandonAnswers()
 {
     TMap<int64, FSottoHandlers> Abandoned = MoveTemp(Live);
     Live.Empty();
+    Memory.reset();
     if (USottoSubsystem* Engine = Subsystem.Get())
     {
         for (const TPair<int64, FSottoHandlers>& Request : Abandoned)

@@ -7,8 +7,8 @@ ESottoStatus SottoToStatus(sotto_status Status)
         return ESottoStatus::Ok;
     }
     const int32 Index = -Status; // the enumerators follow the library's statuses
-    return Index <= static_cast<int32>(ESottoStatus::Device) ? static_cast<ESottoStatus>(Index)
-                                                             : ESottoStatus::Internal;
+    return Index <= static_cast<int32>(ESottoStatus::Blocked) ? static_cast<ESottoStatus>(Index)
+                                                              : ESottoStatus::Internal;
 }
 
 FSottoAnswer SottoToAnswer(const SottoCore::FResult& Result)
@@ -18,6 +18,8 @@ FSottoAnswer SottoToAnswer(const SottoCore::FResult& Result)
     Answer.Text = SottoToString(Result.Text);
     Answer.Status = SottoToStatus(Result.Status);
     Answer.Error = SottoToString(Result.Error);
+    Answer.Finish = Result.Finish <= SOTTO_FINISH_CONTENT_FILTER ? static_cast<ESottoFinish>(Result.Finish)
+                                                                 : ESottoFinish::Stop;
     Answer.Tokens = static_cast<int32>(Result.Tokens);
     return Answer;
 }

@@ -54,6 +54,14 @@ FSottoEngineHost::~FSottoEngineHost()
 bool FSottoEngineHost::Start(const FSottoEngineOptions& Options)
 {
     SOTTO_ON_GAME_THREAD(false)
+    FString Guardrails;
+    FString Invalid;
+    if (!FSottoPaths::ReadConfig(Options.Guardrails, Guardrails, Invalid))
+    {
+        Host->Refuse("guardrails of the settings: " + SottoToUtf8(Invalid));
+        LogRefusal();
+        return false;
+    }
     const std::string Folder = SottoToUtf8(FSottoLibrary::Get().Folder());
     sotto_log_sink Log = SOTTO_INIT(sotto_log_sink);
     Log.write = &SottoWriteLine;
@@ -63,16 +71,30 @@ bool FSottoEngineHost::Start(const FSottoEngineOptions& Options)
     Core.Mode = static_cast<sotto_mode>(Options.Mode);
     Core.TargetTps = Options.TargetTps;
     Core.MemoryBudget = Options.MemoryBudget > 0 ? static_cast<uint64_t>(Options.MemoryBudget) : 0;
+    Core.Guardrails = SottoToUtf8(Guardrails);
     Core.Log = &Log;
     if (!Host->Start(Core))
     {
-        UE_LOG(LogSotto, Warning, TEXT("the engine did not start: %s"), *InertReason());
+        LogRefusal();
         return false;
     }
     FSottoLibrary::Get().Add(*this);
     bShareGpu = Options.bShareGpu;
     HandleEngineReady();
     return true;
+}
+
+/** Logs why the engine did not start. A library that is missing has been logged already. */
+void FSottoEngineHost::LogRefusal() const
+{
+    if (FSottoLibrary::Get().IsLoaded())
+    {
+        UE_LOG(LogSotto, Error, TEXT("Sotto is off: %s"), *InertReason());
+    }
+    else
+    {
+        UE_LOG(LogSotto, Warning, TEXT("the engine did not start: %s"), *InertReason());
+    }
 }
 
 void FSottoEngineHost::Stop(const FString& Why, bool bNotify)
@@ -156,10 +178,40 @@ bool FSottoEngineHost::IsModelReady(const FString& Model) const
 
 int64 FSottoEngineHost::Say(const FSottoTurn& Turn, const FSottoHandlers& Handlers)
 {
+    return SayPrepared(Turn, Handlers, FSottoPrepareDelegate());
+}
+
+int64 FSottoEngineHost::SayPrepared(
+    const FSottoTurn& Turn, const FSottoHandlers& Handlers, const FSottoPrepareDelegate& Prepare
+)
+{
     SOTTO_ON_GAME_THREAD(0)
     SottoCore::FTurn Converted = SottoToTurn(Turn);
     Converted.Path = SottoToUtf8(FSottoPaths::ResolveModel(Turn.Model));
-    return Host->Say(Converted, SottoToHandlers(Handlers));
+    std::function<void(SottoCore::FJobId)> Called;
+    if (Prepare.IsBound())
+    {
+        // If its object is gone, the question goes on without it.
+        Called = [Prepare, this, System = Converted.System](SottoCore::FJobId Id)
+        {
+            if (!Prepare.ExecuteIfBound(Id))
+            {
+                Host->Continue(Id, System);
+            }
+        };
+    }
+    return Host->SayPrepared(Converted, SottoToHandlers(Handlers), Called);
+}
+
+void FSottoEngineHost::Continue(int64 Request, const FString& System)
+{
+    SOTTO_ON_GAME_THREAD()
+    Host->Continue(Request, SottoToUtf8(System));
+}
+
+sotto_engine* FSottoEngineHost::Handle() const
+{
+    return Host->GetEngine().Handle();
 }
 
 void FSottoEngineHost::Cancel(int64 Request)
@@ -200,25 +252,25 @@ int64 FSottoEngineHost::ReadConversation(const FString& Conversation, const FSot
 void FSottoEngineHost::RestoreConversation(const FString& Conversation, const FString& Messages)
 {
     SOTTO_ON_GAME_THREAD()
-    Host->RestoreConversation(SottoToUtf8(Conversation), SottoToUtf8(Messages));
+    Host->Conversations().Restore(SottoToUtf8(Conversation), SottoToUtf8(Messages));
 }
 
 void FSottoEngineHost::CloseConversation(const FString& Conversation)
 {
     SOTTO_ON_GAME_THREAD()
-    Host->CloseConversation(SottoToUtf8(Conversation));
+    Host->Conversations().Close(SottoToUtf8(Conversation));
 }
 
 void FSottoEngineHost::SetSystem(const FString& Conversation, const FString& System)
 {
     SOTTO_ON_GAME_THREAD()
-    Host->SetSystem(SottoToUtf8(Conversation), SottoToUtf8(System));
+    Host->Conversations().SetSystem(SottoToUtf8(Conversation), SottoToUtf8(System));
 }
 
 TArray<FString> FSottoEngineHost::OpenConversations() const
 {
     TArray<FString> Names;
-    for (const std::string& Name : Host->OpenConversations())
+    for (const std::string& Name : Host->Conversations().OpenNames())
     {
         Names.Add(SottoToString(Name));
     }
@@ -228,7 +280,7 @@ TArray<FString> FSottoEngineHost::OpenConversations() const
 TArray<FSottoConversation> FSottoEngineHost::UnopenedConversations() const
 {
     TArray<FSottoConversation> Unopened;
-    for (const auto& [Name, Messages] : Host->UnopenedConversations())
+    for (const auto& [Name, Messages] : Host->Conversations().Unopened())
     {
         FSottoConversation Conversation;
         Conversation.Name = SottoToString(Name);
@@ -236,6 +288,33 @@ TArray<FSottoConversation> FSottoEngineHost::UnopenedConversations() const
         Unopened.Add(Conversation);
     }
     return Unopened;
+}
+
+/** Returns handlers whose last one gets the JSON of the result as the text of the answer. */
+static SottoCore::FHandlers SottoToJsonHandlers(const FSottoHandlers& Handlers)
+{
+    SottoCore::FHandlers Converted = SottoToHandlers(Handlers);
+    Converted.Done = [Ended = Handlers.Ended](const SottoCore::FResult& Result)
+    {
+        FSottoAnswer Answer = SottoToAnswer(Result);
+        Answer.Text = SottoToString(Result.Json);
+        Ended.ExecuteIfBound(Answer);
+    };
+    return Converted;
+}
+
+int64 FSottoEngineHost::SaveGame(const FString& Path, const FSottoHandlers& Handlers)
+{
+    SOTTO_ON_GAME_THREAD(0)
+    const FString File = FSottoPaths::ResolveSaved(Path);
+    FSottoPaths::MakeFolderOf(File);
+    return Host->SaveGame(SottoToUtf8(File), SottoToJsonHandlers(Handlers));
+}
+
+int64 FSottoEngineHost::RestoreGame(const FString& Path, const FSottoHandlers& Handlers)
+{
+    SOTTO_ON_GAME_THREAD(0)
+    return Host->RestoreGame(SottoToUtf8(FSottoPaths::ResolveSaved(Path)), SottoToJsonHandlers(Handlers));
 }
 
 void FSottoEngineHost::SetMode(ESottoMode Mode)

@@ -3,6 +3,7 @@
 #include "Components/SceneComponent.h"
 #include "SottoCharacterComponent.h"
 #include "SottoLog.h"
+#include "SottoSettings.h"
 #include "SottoSheet.h"
 #include "UObject/UObjectGlobals.h"
 
@@ -26,6 +27,7 @@ void ASottoInnkeeper::BeginPlay()
         Sheet->Prices = {TEXT("stew: 4 copper"), TEXT("a bed for the night: 9 copper")};
         Character->SetSheet(Sheet);
     }
+    Character->bRemembers = !GetDefault<USottoSettings>()->EmbeddingModel.IsEmpty();
     // Unique: BeginPlay runs again if the actor's level is streamed out and in.
     Character->OnPartial.AddUniqueDynamic(this, &ASottoInnkeeper::HandlePartial);
     Character->OnFailed.AddUniqueDynamic(this, &ASottoInnkeeper::HandleFailed);

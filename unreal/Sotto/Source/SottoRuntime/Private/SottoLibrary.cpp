@@ -134,6 +134,7 @@ void FSottoLibrary::Unload()
         Call.Wait();
     }
     Calls.Empty();
+    Unloading.Broadcast();
     GSottoFunctions.Unload();
     if (Handle != nullptr)
     {

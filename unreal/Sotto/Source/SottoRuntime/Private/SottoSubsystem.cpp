@@ -7,6 +7,7 @@
 #include "SottoSaveGame.h"
 #include "SottoSettings.h"
 #include "SottoStats.h"
+#include "SottoStore.h"
 
 void USottoSubsystem::Initialize(FSubsystemCollectionBase& Collection)
 {
@@ -18,6 +19,7 @@ void USottoSubsystem::Initialize(FSubsystemCollectionBase& Collection)
     Options.TargetTps = Settings->TargetTps;
     Options.MemoryBudget = static_cast<int64>(Settings->MemoryBudgetMiB) << 20;
     Options.bShareGpu = Settings->bShareGpu;
+    Options.Guardrails = Settings->Guardrails;
     const bool bStarted = Host.Start(Options);
     Host.SetDefaultModel(Settings->Model);
     // The ticker also delivers failures while the engine does not run.
@@ -46,7 +48,16 @@ void USottoSubsystem::Deinitialize()
     FTSTicker::GetCoreTicker().RemoveTicker(Ticker);
     FCoreDelegates::OnBeginFrame.Remove(FrameBegan);
     FCoreDelegates::OnEndFrame.Remove(FrameEnded);
+    if (Memories != nullptr)
+    {
+        Memories->Flush(500); // embeds the last exchanges while there is an engine; usually there is nothing
+    }
     Host.Stop(TEXT("the game instance has ended"), false);
+    if (Memories != nullptr)
+    {
+        Memories->Close();
+        Memories = nullptr;
+    }
     Super::Deinitialize();
 }
 
@@ -63,6 +74,16 @@ void USottoSubsystem::LogLoad(const FSottoAnswer& Answer)
     {
         UE_LOG(LogSotto, Error, TEXT("the model of the project settings is not loaded: %s"), *Answer.Error);
     }
+}
+
+USottoStore* USottoSubsystem::GetMemoryStore()
+{
+    if (Memories == nullptr)
+    {
+        const USottoSettings* Settings = GetDefault<USottoSettings>();
+        Memories = USottoStore::OpenStore(Settings->MemoryStore, Settings->EmbeddingDim);
+    }
+    return Memories;
 }
 
 bool USottoSubsystem::Tick(float)

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <memory>
+
 #include "Components/ActorComponent.h"
 #include "CoreMinimal.h"
 #include "SottoTypes.h"
 
 #include "SottoCharacterComponent.generated.h"
 
+class FSottoRemembering;
 class USottoSheet;
 class USottoSubsystem;
 
@@ -66,6 +69,37 @@ public:
     )
     ESottoPriority Priority = ESottoPriority::Normal;
 
+    /**
+     * Keeps what is said in the store of memories, and recalls it before an answer. Needs Embedding Model in
+     * the project settings.
+     */
+    UPROPERTY(EditAnywhere, BlueprintReadWrite, Category = "Sotto|Memory")
+    bool bRemembers = false;
+
+    /** Name of its memories in the store. Empty: the name of its sheet, else of the conversation. */
+    UPROPERTY(
+        EditAnywhere, BlueprintReadWrite, Category = "Sotto|Memory", meta = (EditCondition = "bRemembers")
+    )
+    FString MemoryName;
+
+    /** Maximum number of memories in a prompt. */
+    UPROPERTY(
+        EditAnywhere,
+        BlueprintReadWrite,
+        Category = "Sotto|Memory",
+        meta = (ClampMin = "0", EditCondition = "bRemembers")
+    )
+    int32 Recalled = 4;
+
+    /** Maximum tokens of the memories in a prompt. */
+    UPROPERTY(
+        EditAnywhere,
+        BlueprintReadWrite,
+        Category = "Sotto|Memory",
+        meta = (ClampMin = "0", EditCondition = "bRemembers")
+    )
+    int32 MemoryTokens = 256;
+
     /** The next part of an answer. */
     UPROPERTY(BlueprintAssignable, Category = "Sotto")
     FSottoCharacterText OnPartial;
@@ -74,11 +108,11 @@ public:
     UPROPERTY(BlueprintAssignable, Category = "Sotto")
     FSottoCharacterText OnSentence;
 
-    /** An answer is complete. */
+    /** An answer is complete; with ESottoFinish::ContentFilter, a guardrail blocked the rest of it. */
     UPROPERTY(BlueprintAssignable, Category = "Sotto")
     FSottoCharacterAnswer OnDone;
 
-    /** An answer failed or was cancelled. */
+    /** An answer failed or was cancelled, or a guardrail blocked the question (ESottoStatus::Blocked). */
     UPROPERTY(BlueprintAssignable, Category = "Sotto")
     FSottoCharacterAnswer OnFailed;
 
@@ -98,6 +132,19 @@ public:
     /** Gives the character another sheet, from its next answer on. */
     UFUNCTION(BlueprintCallable, Category = "Sotto")
     void SetSheet(USottoSheet* NewSheet);
+
+    /**
+     * Lets the character know something for certain. It must remember (bRemembers).
+     *
+     * @param Fact        A sentence.
+     * @param Importance  From 0 to 1. Memories of importance 1 are never forgotten before others.
+     */
+    UFUNCTION(BlueprintCallable, Category = "Sotto|Memory")
+    void Tell(const FString& Fact, float Importance = 0.8f);
+
+    /** Lets the character hear what somebody says to others. It must remember; it does not answer. */
+    UFUNCTION(BlueprintCallable, Category = "Sotto|Memory")
+    void Overhear(const FString& Text, const FString& By);
 
     /** Returns true while an answer has not ended. */
     UFUNCTION(BlueprintPure, Category = "Sotto")
@@ -121,8 +168,12 @@ private:
      */
     TMap<int64, FSottoHandlers> AbandonAnswers();
     ESottoPriority ChoosePriority();
+    /** Returns the memory of this character, or null with a reason in the log. */
+    FSottoRemembering* Remembering();
+    int64 SayRemembering(const FSottoTurn& Turn, const FSottoHandlers& Handlers);
 
     TMap<int64, FSottoHandlers> Live; // requests that have not ended, with the caller's delegates
     ESottoPriority LastPriority = ESottoPriority::Normal;
+    std::shared_ptr<FSottoRemembering> Memory;
     TWeakObjectPtr<USottoSubsystem> Subsystem; // where the live requests were submitted
 };

@@ -3,10 +3,15 @@
 #include "CoreMinimal.h"
 #include "SottoTypes.h"
 
+struct sotto_engine;
+
 namespace SottoCore
 {
 class FHost;
 }
+
+/** Prepares a question before it is submitted: id of the request. */
+DECLARE_DELEGATE_OneParam(FSottoPrepareDelegate, int64);
 
 /** Configuration of an engine. Empty and zero fields take the library's defaults. */
 struct FSottoEngineOptions
@@ -17,6 +22,8 @@ struct FSottoEngineOptions
     float TargetTps = 0.0f;
     /** Bytes for all models together. 0: no limit. */
     int64 MemoryBudget = 0;
+    /** Guardrails, as USottoSettings::Guardrails has them. If they are invalid, no engine starts. */
+    FString Guardrails;
     /** Shares the renderer's graphics card with the models. */
     bool bShareGpu = false;
 };
@@ -64,6 +71,14 @@ public:
 
     /** Asks for an answer; waits for the model without blocking. Returns the id of the request. */
     int64 Say(const FSottoTurn& Turn, const FSottoHandlers& Handlers);
+    /**
+     * As Say(), but executes `Prepare` with the id of the request once the model is loaded, and waits for
+     * Continue() before it submits the question.
+     */
+    int64
+    SayPrepared(const FSottoTurn& Turn, const FSottoHandlers& Handlers, const FSottoPrepareDelegate& Prepare);
+    /** Submits a question of SayPrepared(), with a system message. No effect if the request has ended. */
+    void Continue(int64 Request, const FString& System);
     /** Cancels a request: Ended follows with ESottoStatus::Cancelled. Unknown ids have no effect. */
     void Cancel(int64 Request);
     /** Cancels a request and calls none of its delegates any more. */
@@ -79,10 +94,28 @@ public:
     /** Returns the restored conversations that are not open: no turn has continued them yet. */
     TArray<FSottoConversation> UnopenedConversations() const;
 
+    /**
+     * Saves all conversations to a file, those that were restored and not continued as well. The text of the
+     * answer is JSON; see FSottoSavedGame.
+     *
+     * Replaces the file atomically. An answer in progress is not part of it. A relative path is below the
+     * project's Saved folder.
+     */
+    int64 SaveGame(const FString& Path, const FSottoHandlers& Handlers);
+    /**
+     * Restores the conversations of a file of SaveGame(); load the models before. Nothing changes unless the
+     * whole file is valid. Open conversations of the same names are replaced, others stay. What is said
+     * meanwhile waits for the end.
+     */
+    int64 RestoreGame(const FString& Path, const FSottoHandlers& Handlers);
+
     void SetMode(ESottoMode Mode);
     void SetMemoryBudget(int64 Bytes);
     void SetTargetTps(float TargetTps);
     FSottoFigures Figures() const;
+    /** Returns the library's handle, for worker threads: calls with a stopped engine's handle fail. Or null.
+     */
+    sotto_engine* Handle() const;
     /** Describes the engine as JSON: version, device, modules, graphics card. May wait for the modules. */
     FString Describe() const;
 
@@ -90,6 +123,8 @@ public:
     void HandleEngineReady();
 
 private:
+    void LogRefusal() const;
+
     TUniquePtr<SottoCore::FHost> Host;
     bool bShareGpu = false; // and it is not shared yet
 };

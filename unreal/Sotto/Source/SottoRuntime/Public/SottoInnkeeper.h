@@ -11,7 +11,7 @@ class USottoCharacterComponent;
 /**
  * Sample: an innkeeper who answers. Place it in a level, press play, and call Greet.
  *
- * Needs no assets: it writes its own sheet.
+ * Needs no assets: it writes its own sheet. It remembers if the project settings name an embedding model.
  */
 UCLASS(Blueprintable)
 class SOTTORUNTIME_API ASottoInnkeeper : public AActor

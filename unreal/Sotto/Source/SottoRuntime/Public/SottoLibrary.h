@@ -2,6 +2,7 @@
 
 #include "Async/Future.h"
 #include "CoreMinimal.h"
+#include "Delegates/Delegate.h"
 
 class FSottoEngineHost;
 
@@ -48,6 +49,9 @@ public:
 
     const SottoCore::FApi& Functions() const;
 
+    /** Executed before the library is freed: whoever holds one of its handles closes it. */
+    FSimpleMulticastDelegate& OnUnload() { return Unloading; }
+
     /** Registers an engine, which Unload() stops. */
     void Add(FSottoEngineHost& Host);
     void Remove(FSottoEngineHost& Host);
@@ -64,6 +68,7 @@ private:
 
     void* Handle = nullptr;
     bool bEngineReady = false;
+    FSimpleMulticastDelegate Unloading;
     FString Reason = TEXT("the module SottoRuntime has not started");
     FString LoadedFolder;
     TArray<FSottoEngineHost*> Hosts;

@@ -36,6 +36,28 @@ public:
     UPROPERTY(Config, EditAnywhere, Category = "Models")
     bool bShareGpu = false;
 
+    /**
+     * Checks what players say and what models answer: a JSON object, or a file in Content/ or Saved/ that
+     * holds it, such as Guardrails.json. Empty: no checks. If it is invalid, the plugin is off.
+     */
+    UPROPERTY(Config, EditAnywhere, Category = "Guardrails", meta = (MultiLine = true))
+    FString Guardrails;
+
+    /**
+     * Embedding model with which characters recall: a GGUF file, as Model has it. Empty: characters do not
+     * remember.
+     */
+    UPROPERTY(Config, EditAnywhere, Category = "Memory")
+    FString EmbeddingModel;
+
+    /** Dimensions of that model's embeddings. */
+    UPROPERTY(Config, EditAnywhere, Category = "Memory", meta = (ClampMin = "1"))
+    int32 EmbeddingDim = 384;
+
+    /** Name of the store of memories in Saved/Sotto, for example one for each save slot. */
+    UPROPERTY(Config, EditAnywhere, Category = "Memory")
+    FString MemoryStore = TEXT("memories");
+
     UPROPERTY(Config, EditAnywhere, Category = "Frames")
     ESottoMode Mode = ESottoMode::Balance;
 

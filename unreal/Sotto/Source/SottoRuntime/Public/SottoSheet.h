@@ -70,4 +70,10 @@ public:
     /** Returns the system message. */
     UFUNCTION(BlueprintPure, Category = "Sotto")
     FString ToSystemMessage() const;
+
+    /** Returns the system message with memories: facts follow those of the sheet, others its memories. */
+    FString ToSystemMessageWith(const TArray<FString>& MoreFacts, const TArray<FString>& MoreMemories) const;
+
+    /** Returns the text of the line "Visitor", or an empty string. */
+    FString GetVisitor() const;
 };

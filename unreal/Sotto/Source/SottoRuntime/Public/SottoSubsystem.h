@@ -9,6 +9,7 @@
 #include "SottoSubsystem.generated.h"
 
 class USottoSaveGame;
+class USottoStore;
 
 /** Conversations were stored in a save-game object. */
 DECLARE_DYNAMIC_MULTICAST_DELEGATE_TwoParams(
@@ -84,11 +85,31 @@ public:
     UPROPERTY(BlueprintAssignable, Category = "Sotto|Saving")
     FSottoConversationsStored OnConversationsStored;
 
+    /** Saves all conversations to a file; see FSottoEngineHost::SaveGame(). Returns the id of the request. */
+    int64 SaveGame(const FString& Path, const FSottoHandlers& Handlers)
+    {
+        return Host.SaveGame(Path, Handlers);
+    }
+
+    /** Restores conversations from a file; see FSottoEngineHost::RestoreGame(). Returns the request's id. */
+    int64 RestoreGame(const FString& Path, const FSottoHandlers& Handlers)
+    {
+        return Host.RestoreGame(Path, Handlers);
+    }
+
+    /**
+     * Returns the store of the project settings, in which characters remember. Opened by the first call;
+     * closed when the game instance ends.
+     */
+    UFUNCTION(BlueprintCallable, Category = "Sotto|Store")
+    USottoStore* GetMemoryStore();
+
     /** Asks for an answer. Returns the id of the request. */
     int64 Say(const FSottoTurn& Turn, const FSottoHandlers& Handlers) { return Host.Say(Turn, Handlers); }
 
     /** The engine, for calls that have no function here. */
     FSottoEngineHost& GetHost() { return Host; }
+    const FSottoEngineHost& GetHost() const { return Host; }
 
 private:
     bool Tick(float DeltaSeconds);
@@ -103,6 +124,9 @@ private:
     FTSTicker::FDelegateHandle Ticker;
     FDelegateHandle FrameBegan;
     FDelegateHandle FrameEnded;
+
+    UPROPERTY(Transient)
+    TObjectPtr<USottoStore> Memories;
 
     UPROPERTY(Transient)
     TObjectPtr<USottoSaveGame> Storing;

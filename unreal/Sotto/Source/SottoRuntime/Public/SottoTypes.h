@@ -20,7 +20,9 @@ enum class ESottoStatus : uint8
     Inference,
     Cancelled,
     Busy,
-    Device
+    Device,
+    /** A guardrail blocked the request's text. */
+    Blocked
 };
 
 /** Priority between models and the game's frames when cores are short. */
@@ -39,6 +41,22 @@ enum class ESottoPriority : uint8
     Background,
     Normal,
     Foreground
+};
+
+/** Why an answer ended. */
+UENUM(BlueprintType)
+enum class ESottoFinish : uint8
+{
+    /** The answer failed, or the request has no answer. */
+    None,
+    /** The model ended the answer. */
+    Stop,
+    /** The maximum of tokens is reached, or the context is full. */
+    Length,
+    /** The model calls tools. */
+    ToolCalls,
+    /** A guardrail blocked the rest of the answer. */
+    ContentFilter
 };
 
 /** A complete answer, or the reason of its failure. */
@@ -61,6 +79,10 @@ struct SOTTORUNTIME_API FSottoAnswer
     /** Why the answer failed, one line of English. Empty if the answer is complete. */
     UPROPERTY(BlueprintReadOnly, Category = "Sotto")
     FString Error;
+
+    /** Why the answer ended. */
+    UPROPERTY(BlueprintReadOnly, Category = "Sotto")
+    ESottoFinish Finish = ESottoFinish::None;
 
     /** Number of generated tokens. */
     UPROPERTY(BlueprintReadOnly, Category = "Sotto")

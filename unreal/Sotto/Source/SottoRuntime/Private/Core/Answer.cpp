@@ -42,6 +42,10 @@ bool FAnswer::Handle(const FEvent& Event)
             Handlers.Progress(Result.Id, Event.Progress);
         }
     }
+    else if (Event.Kind == SOTTO_EVENT_CHOICE_DONE)
+    {
+        Result.Finish = Event.Finish;
+    }
     else if (Event.Kind == SOTTO_EVENT_REQUEST_DONE)
     {
         Result.Json = Event.Json;

@@ -23,6 +23,7 @@ struct FResult
     std::string Json;
     std::string Error;
     sotto_status Status = SOTTO_OK;
+    sotto_finish Finish = SOTTO_FINISH_NONE;
     uint32_t Tokens = 0;
 };
 

@@ -18,6 +18,7 @@
     X(sotto_engine_detach_gpu)                                                                               \
     X(sotto_engine_describe)                                                                                 \
     X(sotto_engine_next_event)                                                                               \
+    X(sotto_engine_wait_request_event)                                                                       \
     X(sotto_engine_frame_begin)                                                                              \
     X(sotto_engine_frame_end)                                                                                \
     X(sotto_engine_submit)                                                                                   \
@@ -29,7 +30,34 @@
     X(sotto_engine_close_session)                                                                            \
     X(sotto_engine_read_session)                                                                             \
     X(sotto_engine_say)                                                                                      \
+    X(sotto_engine_save_game)                                                                                \
+    X(sotto_engine_restore_game)                                                                             \
     X(sotto_engine_stats)                                                                                    \
+    X(sotto_guard_create)                                                                                    \
+    X(sotto_guard_destroy)                                                                                   \
+    X(sotto_guard_check)                                                                                     \
+    X(sotto_guard_open_stream)                                                                               \
+    X(sotto_guard_stream_feed)                                                                               \
+    X(sotto_guard_stream_finish)                                                                             \
+    X(sotto_guard_stream_verdict)                                                                            \
+    X(sotto_guard_stream_close)                                                                              \
+    X(sotto_store_open)                                                                                      \
+    X(sotto_store_close)                                                                                     \
+    X(sotto_store_insert)                                                                                    \
+    X(sotto_store_update)                                                                                    \
+    X(sotto_store_remove)                                                                                    \
+    X(sotto_store_count)                                                                                     \
+    X(sotto_store_list)                                                                                      \
+    X(sotto_store_query)                                                                                     \
+    X(sotto_index_create)                                                                                    \
+    X(sotto_index_destroy)                                                                                   \
+    X(sotto_index_insert)                                                                                    \
+    X(sotto_index_remove)                                                                                    \
+    X(sotto_index_build)                                                                                     \
+    X(sotto_index_get_info)                                                                                  \
+    X(sotto_index_save)                                                                                      \
+    X(sotto_index_load)                                                                                      \
+    X(sotto_index_search)                                                                                    \
     X(sotto_json_quote)                                                                                      \
     X(sotto_json_field)
 

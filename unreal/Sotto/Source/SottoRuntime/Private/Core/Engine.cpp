@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "Core/Guard.h"
+
 namespace SottoCore
 {
 
@@ -17,6 +19,12 @@ bool FEngine::Start(const FEngineOptions& Options, std::string& Reason)
         Reason = "the engine is running already";
         return false;
     }
+    FGuard Guard(Api); // the engine keeps what it needs
+    if (!Options.Guardrails.empty() && !Guard.Create(Options.Guardrails, Reason))
+    {
+        Reason = "guardrails of the settings: " + Reason;
+        return false;
+    }
     sotto_engine_desc Desc = SOTTO_INIT(sotto_engine_desc);
     Desc.module_dir = Str(Options.ModuleDir);
     Desc.device = Str(Options.Device);
@@ -24,6 +32,7 @@ bool FEngine::Start(const FEngineOptions& Options, std::string& Reason)
     Desc.target_tps = Options.TargetTps;
     Desc.vram_budget = Options.MemoryBudget;
     Desc.log = Options.Log;
+    Desc.guard = Guard.Handle();
     if (Api.sotto_engine_create(&Desc, &Engine) < 0)
     {
         Reason = View(Api.sotto_last_error());
@@ -77,6 +86,20 @@ FSubmitted FEngine::ReadSession(std::string_view Session)
 {
     sotto_request Request = 0;
     const sotto_status Status = Api.sotto_engine_read_session(Engine, Str(Session), 0, &Request);
+    return Submitted(Status, Request);
+}
+
+FSubmitted FEngine::SaveGame(std::string_view Path)
+{
+    sotto_request Request = 0;
+    const sotto_status Status = Api.sotto_engine_save_game(Engine, Str(Path), 0, &Request);
+    return Submitted(Status, Request);
+}
+
+FSubmitted FEngine::RestoreGame(std::string_view Path)
+{
+    sotto_request Request = 0;
+    const sotto_status Status = Api.sotto_engine_restore_game(Engine, Str(Path), 0, &Request);
     return Submitted(Status, Request);
 }
 
@@ -189,6 +212,7 @@ void FEngine::Take(std::vector<FEvent>& Events)
         Taken.Json = View(Event.json);
         Taken.Error = View(Event.error);
         Taken.Status = Event.status;
+        Taken.Finish = Event.finish;
         Taken.Tokens = Event.tokens;
         Taken.Progress = Event.progress;
     }

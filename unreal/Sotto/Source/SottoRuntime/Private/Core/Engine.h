@@ -18,6 +18,7 @@ struct FEngineOptions
     sotto_mode Mode = SOTTO_MODE_BALANCE;
     float TargetTps = 0;
     uint64_t MemoryBudget = 0;
+    std::string Guardrails; // configuration of a guard as JSON; empty: none
     const sotto_log_sink* Log = nullptr;
 };
 
@@ -30,6 +31,7 @@ struct FEvent
     std::string Json;
     std::string Error;
     sotto_status Status = SOTTO_OK;
+    sotto_finish Finish = SOTTO_FINISH_NONE;
     uint32_t Tokens = 0;
     float Progress = 0;
 };
@@ -65,6 +67,10 @@ public:
     /** Opens the session of a turn: with its system message, or with earlier messages if there are any. */
     FSubmitted OpenSession(const FTurn& Turn, std::string_view Messages);
     FSubmitted ReadSession(std::string_view Session);
+    /** Saves all conversations to a file. */
+    FSubmitted SaveGame(std::string_view Path);
+    /** Restores the conversations of a file of SaveGame(). */
+    FSubmitted RestoreGame(std::string_view Path);
     /** Returns false if the change could not be submitted. */
     bool SetSystem(std::string_view Session, std::string_view System);
     void CloseSession(std::string_view Session);

@@ -28,8 +28,9 @@ void FHost::Stop(const std::string& Why, bool bNotify)
     ++Generation;
     Requests.clear();
     Loading.clear();
-    Opening.clear();
-    Sessions.clear();
+    Talks.Clear();
+    Restores.clear();
+    Held.clear();
     Models.clear();
     if (!bNotify)
     {
@@ -136,7 +137,7 @@ void FHost::EndLoad(const std::string& Id, const FEvent& Event)
         }
         else if (const auto Found = Jobs.find(Job); Found != Jobs.end() && !Found->second->bCancelled)
         {
-            Submit(Job);
+            Begin(Job);
         }
     }
     for (const FJobId Job : Loads)
@@ -147,7 +148,13 @@ void FHost::EndLoad(const std::string& Id, const FEvent& Event)
 
 FJobId FHost::Say(const FTurn& Turn, FHandlers Handlers)
 {
+    return SayPrepared(Turn, std::move(Handlers), {});
+}
+
+FJobId FHost::SayPrepared(const FTurn& Turn, FHandlers Handlers, std::function<void(FJobId)> Prepare)
+{
     const FJobId Job = Add(std::move(Handlers));
+    Jobs.at(Job)->Prepare = std::move(Prepare);
     FTurn& Kept = Jobs.at(Job)->Turn = Turn;
     Kept.Model = Kept.Model.empty() ? DefaultModel : Kept.Model;
     if (!IsRunning())
@@ -166,7 +173,7 @@ FJobId FHost::Say(const FTurn& Turn, FHandlers Handlers)
     Model.Path = Kept.Path.empty() ? Model.Path : Kept.Path;
     if (Model.bReady)
     {
-        Submit(Job);
+        Begin(Job);
         return Job;
     }
     Model.Waiting.push_back(Job);
@@ -187,7 +194,7 @@ void FHost::Cancel(FJobId Job)
         return;
     }
     Found->second->bCancelled = true;
-    Fail(Job, SOTTO_ERROR_CANCELLED, "cancelled before its model was ready");
+    Fail(Job, SOTTO_ERROR_CANCELLED, "cancelled before it was submitted");
 }
 
 void FHost::Abandon(FJobId Job)
@@ -253,9 +260,14 @@ void FHost::Route(const FEvent& Event)
         RouteLoad(std::string(Load->second), Event);
         return;
     }
-    if (Opening.count(Event.Request) != 0 && bLast)
+    if (Talks.IsOpening(Event.Request) && bLast)
     {
         EndOpening(Event);
+        return;
+    }
+    if (bLast && Restores.count(Event.Request) != 0)
+    {
+        RouteRestore(Event);
         return;
     }
     const auto Found = Requests.find(Event.Request);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "Core/Answer.h"
+#include "Core/Conversations.h"
 
 namespace SottoCore
 {
@@ -36,6 +37,9 @@ public:
     /** Returns why the host does not run. Empty: it runs. */
     const std::string& InertReason() const { return Reason; }
 
+    /** Sets why the host does not run, unless it runs. */
+    void Refuse(const std::string& Why) { Reason = IsRunning() ? Reason : Why; }
+
     /** Sets the model of turns that name none: its id and its file. An empty file: the id names the file. */
     void SetDefaultModel(const std::string& Id, const std::string& Path);
 
@@ -48,23 +52,30 @@ public:
     /** Asks for an answer. Waits for the model, loading it if necessary, without blocking. */
     FJobId Say(const FTurn& Turn, FHandlers Handlers);
 
+    /**
+     * As Say(), but calls `Prepare` once the model is loaded, and waits for Continue() before it submits the
+     * turn.
+     */
+    FJobId SayPrepared(const FTurn& Turn, FHandlers Handlers, std::function<void(FJobId)> Prepare);
+
+    /** Submits a turn of SayPrepared(), with another system message. No effect if the turn has ended. */
+    void Continue(FJobId Job, const std::string& System);
+
     /** Reads a conversation: `Json` of the result is a JSON array of messages. */
     FJobId ReadConversation(const std::string& Session, FHandlers Handlers);
 
-    /** Sets what a conversation starts with the next time that it is opened; closes it if it is open. */
-    void RestoreConversation(const std::string& Session, const std::string& Messages);
+    /**
+     * Saves all conversations to a file, those that were restored and not continued as well. `Json` of the
+     * result has their counts. Replaces the file atomically.
+     */
+    FJobId SaveGame(const std::string& Path, FHandlers Handlers);
 
-    /** Closes a conversation and forgets its messages. */
-    void CloseConversation(const std::string& Session);
+    /** Restores the conversations of a file of SaveGame(). Turns that are asked meanwhile wait for the end.
+     */
+    FJobId RestoreGame(const std::string& Path, FHandlers Handlers);
 
-    /** Sets the system message of a conversation from its next turn on, if it is open. Empty: removes it. */
-    void SetSystem(const std::string& Session, const std::string& System);
-
-    /** Returns the names of the open conversations, sorted. */
-    std::vector<std::string> OpenConversations() const;
-
-    /** Returns the restored conversations that are not open, with their messages: no turn has opened them. */
-    std::map<std::string, std::string> UnopenedConversations() const;
+    FConversations& Conversations() { return Talks; }
+    const FConversations& Conversations() const { return Talks; }
 
     /** Cancels a job. Its Done handler follows with SOTTO_ERROR_CANCELLED. Unknown ids have no effect. */
     void Cancel(FJobId Job);
@@ -87,8 +98,9 @@ private:
 
         FAnswer Answer;
         FTurn Turn;
-        sotto_request Request = 0; // 0: waits for its model, or ended
-        bool bCancelled = false;   // while it waited for its model
+        std::function<void(FJobId)> Prepare; // called before the turn is submitted; empty: not or no more
+        sotto_request Request = 0;           // 0: waits for its model, or ended
+        bool bCancelled = false;             // while it waited for its model
     };
     using FJobPtr = std::shared_ptr<FJob>; // a handler may end its own job
 
@@ -99,6 +111,13 @@ private:
         bool bReady = false;
         std::vector<FJobId> Loads;   // jobs that wait for the load itself
         std::vector<FJobId> Waiting; // turns that wait for the model
+    };
+
+    /** A restore of a save game, then the list of the sessions that the engine has afterwards. */
+    struct FRestore
+    {
+        FJobId Job;
+        FEvent Done; // of the restore, while the list is read
     };
 
     struct FFailure
@@ -113,11 +132,13 @@ private:
     void Track(FJobId Job, const FSubmitted& Submitted);
     void StartLoad(const std::string& Id, FModel& Model);
     void EndLoad(const std::string& Id, const FEvent& Event);
+    void Begin(FJobId Job);
     void Submit(FJobId Job);
-    FSubmitted Open(const FTurn& Turn);
     void Route(const FEvent& Event);
     void RouteLoad(const std::string& Id, const FEvent& Event);
     void EndOpening(const FEvent& Event);
+    void RouteRestore(const FEvent& Event);
+    void EndRestore(FJobId Job, const FEvent& Event);
     void End(FJobId Job, const FFailure& Failure);
 
     FEngine Engine;
@@ -129,9 +150,9 @@ private:
     std::unordered_map<sotto_request, FJobId> Requests;
     std::map<std::string, FModel> Models;
     std::unordered_map<sotto_request, std::string> Loading; // load request -> model
-    std::unordered_map<sotto_request, std::string> Opening; // open request -> session
-    std::unordered_map<std::string, std::string> Sessions;  // open ones -> system message that was set last
-    std::map<std::string, std::string> Restored;            // session -> messages
+    FConversations Talks{Engine};
+    std::unordered_map<sotto_request, FRestore> Restores; // by the running request
+    std::vector<FJobId> Held;                             // turns that wait for restores
     std::vector<FFailure> Failures;
     std::vector<FEvent> Taken;
 };

@@ -64,7 +64,7 @@ bool FSottoStatusTest::RunTest(const FString&)
 {
     TestTrue(TEXT("success"), SottoToStatus(SOTTO_EMPTY) == ESottoStatus::Ok);
     TestTrue(TEXT("cancelled"), SottoToStatus(SOTTO_ERROR_CANCELLED) == ESottoStatus::Cancelled);
-    TestTrue(TEXT("the last status"), SottoToStatus(SOTTO_ERROR_DEVICE) == ESottoStatus::Device);
+    TestTrue(TEXT("the last status"), SottoToStatus(SOTTO_ERROR_BLOCKED) == ESottoStatus::Blocked);
     TestTrue(TEXT("a status of a newer library"), SottoToStatus(-99) == ESottoStatus::Internal);
     FSottoTurn Turn;
     Turn.Priority = ESottoPriority::Foreground;

@@ -1,0 +1,13 @@
+// Clears the output buffer of a llama_context.
+#pragma once
+
+namespace sotto::llama {
+
+// True if pages of the buffer that are never written take no memory.
+#if defined(__linux__) && !defined(__ANDROID__)
+constexpr bool kClearsLazily = true;
+#else
+constexpr bool kClearsLazily = false;
+#endif
+
+} // namespace sotto::llama

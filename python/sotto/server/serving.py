@@ -1,0 +1,188 @@
+"""Runs a server: opens its socket, loads its models, and drains it after SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import uvicorn
+from starlette.applications import Starlette
+
+from .. import aio
+from .listening import Listener, connection, open_port, open_unix
+from .service import Service
+from .settings import Settings
+from .sleeping import sleep_when_idle
+
+log = logging.getLogger("sotto.server")
+Make = Callable[[Service], Starlette]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model that a server loads.
+
+    Attributes:
+        id: What clients call it.
+        source: A GGUF file, a Hugging Face id, or the folder of a model for `sotto.backends.ctranslate2`.
+        options: Options of the load, as for `Engine.load_model()`; folders ignore them.
+    """
+
+    id: str
+    source: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+Load = Callable[[aio.Engine, Model], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server listens. `uds`: path of a unix socket, instead of host and port."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    uds: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+
+    def text(self, port: int) -> str:
+        """Returns the address as clients write it."""
+        if self.uds is not None:
+            return f"unix:{self.uds}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.tls_cert else 'http'}://{host}:{port}"
+
+
+async def serve(
+    addresses: Address | Sequence[Address],
+    models: Sequence[Model],
+    engine_options: Mapping[str, Any],
+    settings: Settings,
+    *,
+    make: Make,
+    drain: float,
+    ready: Callable[[str], None],
+    load: Load | None = None,
+) -> None:
+    """Serves until SIGINT or SIGTERM; then lets running answers end for `drain` seconds.
+
+    While the models load, `/health` answers with status 503, as llama-server does.
+
+    Args:
+        addresses: Where to listen: one, or several with the same certificate.
+        models: What to load.
+        engine_options: Arguments of `aio.Engine`.
+        settings: Keys and limits.
+        make: Returns the application for the service.
+        drain: Seconds in which running answers may end.
+        ready: Is called with the first address once the models are loaded.
+        load: Loads one model; None: as `Engine.load_model()` does.
+
+    Raises:
+        SottoError: the socket cannot be opened, or a model cannot be loaded.
+    """
+    places = [addresses] if isinstance(addresses, Address) else list(addresses)
+    with contextlib.ExitStack() as opened:
+        listening = [opened.enter_context(_open(address, opened)) for address in places]
+        where = places[0].text(0 if places[0].uds else listening[0].getsockname()[1])
+        async with aio.Engine(**engine_options) as engine:
+            service = Service(engine, settings)
+            service.loading = True
+            application = make(service)
+            listener = Listener(_config(service, application, places[0]), lambda: _drain(service, drain))
+            serving = asyncio.ensure_future(listener.serve(sockets=listening))
+            resting = asyncio.ensure_future(_rest(service))
+            try:
+                await _load(service, models, serving, load or load_model)
+                if not serving.done():
+                    ready(where)
+                await serving
+            finally:
+                listener.should_exit = True
+                resting.cancel()
+                await asyncio.wait([serving, resting])
+
+
+def _open(address: Address, opened: contextlib.ExitStack) -> socket.socket:
+    """Returns a listening socket; one with a path is removed when `opened` is closed."""
+    if address.uds is None:
+        return open_port(address.host, address.port)
+    made = open_unix(address.uds)
+    opened.callback(address.uds.unlink, missing_ok=True)
+    return made
+
+
+async def _load(service: Service, models: Sequence[Model], serving: asyncio.Future[None], load: Load) -> None:
+    """Loads the models; stops if the server ends meanwhile."""
+    loading = asyncio.ensure_future(_load_all(service, models, load))
+    await asyncio.wait([loading, serving], return_when=asyncio.FIRST_COMPLETED)
+    if not loading.done():
+        loading.cancel()
+        await asyncio.wait([loading])
+        return
+    await loading
+    service.loading = False
+
+
+async def _load_all(service: Service, models: Sequence[Model], load: Load) -> None:
+    if any(map(_is_folder, models)):
+        from ..backends.ctranslate2 import CTranslate2
+
+        service.engine.add_backend(CTranslate2())
+    for model in models:
+        service.known[model.id] = functools.partial(load, service.engine, model)
+        await service.known[model.id]()
+        log.info("loaded %s", model.id)
+
+
+async def load_model(engine: aio.Engine, model: Model) -> None:
+    """Loads a model."""
+    if _is_folder(model):
+        await engine.load_model(model.id, path=model.source, backend="ctranslate2")
+        return
+    path = None if model.id == model.source else model.source
+    await engine.load_model(model.id, path=path, options=dict(model.options) or None)
+
+
+def _is_folder(model: Model) -> bool:
+    """Returns True for a folder with a model that was converted for CTranslate2."""
+    return (Path(model.source) / "model.bin").is_file()
+
+
+async def _rest(service: Service) -> None:
+    if service.settings.sleep_idle:
+        await sleep_when_idle(service, service.settings.sleep_idle)
+
+
+async def _drain(service: Service, seconds: float) -> None:
+    """Refuses requests until the running answers have ended; ends them after `seconds`."""
+    service.drain()
+    with anyio.move_on_after(seconds):
+        while service.live:
+            await asyncio.sleep(0.02)
+    service.end_all()
+
+
+def _config(service: Service, application: Starlette, address: Address) -> uvicorn.Config:
+    return uvicorn.Config(
+        application,
+        http=connection(min(service.settings.timeout, service.settings.write_timeout)),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=3,  # seconds for the last words; all answers were ended before
+        ssl_certfile=address.tls_cert,
+        ssl_keyfile=address.tls_key,
+    )

@@ -1,0 +1,158 @@
+"""`sotto serve --as llama-server`: its flags, and how the server differs from `sotto serve` then."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomllib
+
+import serving
+from sotto.errors import ArgumentError
+from sotto.server.llama import fields
+from sotto.server.llama.config import Config, config
+from sotto.server.llama.flags import IGNORED, REFUSED, SWITCHES, VALUES, parse
+from test_server_llama import house
+
+ROOT = Path(__file__).resolve().parents[2]
+MESSAGES = [{"role": "user", "content": "Hello"}]
+CHAT = {"messages": MESSAGES, "temperature": 0}
+
+
+def made(*arguments: str, **environment: str) -> Config:
+    return config(parse(arguments, environment))
+
+
+def test_no_flag_has_two_meanings() -> None:
+    names = [name for flag in VALUES for name in flag.names.split()]
+    every = [*names, *SWITCHES, *IGNORED, *REFUSED]
+    assert len(every) == len(set(every))
+
+
+def test_fields_are_those_of_the_engine() -> None:
+    table = tomllib.loads((ROOT / "native" / "request" / "fields.toml").read_text())
+    known = {field["name"] for field in table["fields"]}
+    assert {*fields.SAMPLING, *fields.COMPLETION, *fields.CHAT} <= known
+
+
+def test_a_context_is_divided_among_slots() -> None:
+    model = made(
+        "-m", "a.gguf", "-c", "4096", "-np", "4", "-b", "2", "-fa", "on", "-ctk", "q8_0", "-ctv", "q8_0"
+    )
+    assert model.models[0].id == "a.gguf" and dict(model.models[0].options) == {
+        "context": 1024, "parallel": 4, "batch": 16, "flash_attention": "on", "kv_type": "q8_0",
+    }  # fmt: skip
+    unified = made("-m", "a.gguf", "-c", "4096", "-np", "4", "--kv-unified")
+    assert unified.models[0].options["context"] == 4096
+
+
+def test_flags_take_precedence_over_the_environment() -> None:
+    given = {
+        "LLAMA_ARG_CTX_SIZE": "1024",
+        "LLAMA_ARG_PORT": "81",
+        "LLAMA_ARG_METRICS": "1",
+        "LLAMA_API_KEY": "k",
+    }
+    one = made("-m", "a.gguf", "--port", "82", "--temp=0.5", "--seed", "7", "--alias", "b,a", **given)
+    assert one.addresses[0].port == 82 and one.models[0].options["context"] == 1024
+    assert one.settings.metrics and one.settings.keys == ("k",)
+    assert one.setup.defaults["temperature"] == 0.5 and one.setup.defaults["seed"] == 7
+    assert one.models[0].id == "a" and one.setup.aliases == ("a", "b")
+
+
+def test_hosts_and_adapters_are_lists() -> None:
+    one = made("--host", "127.0.0.1,::1,x.sock", "--lora", "a,b", "--lora-scaled", "c:0.5")
+    assert [address.text(1) for address in one.addresses][1] == "http://[::1]:1"
+    assert one.addresses[2].uds == Path("x.sock") and not one.models
+    assert [(adapter.path, adapter.scale) for adapter in one.adapters] == [("a", 1), ("b", 1), ("c", 0.5)]
+    assert all(not one.scale for one in made("--lora", "a", "--lora-init-without-apply").adapters)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--tmp", "1"], "did you mean '--temp'"),
+        (["-m"], "missing value of '-m'"),
+        (["-c", "many"], "invalid -c 'many'"),
+        (["--mcp-servers-json", "{}"], "no counterpart"),
+        (["--model-url", "x"], "no counterpart"),
+        (["model.gguf"], "unexpected argument"),
+        (["--flash-attn", "maybe"], "--flash-attn"),
+        (["-ctk", "q4_0"], "-ctk"),
+        (["-ctk", "q8_0"], "-ctk"),
+        (["-np", "65"], "--parallel"),
+        (["--port", "70000"], "--port"),
+        (["--gpu-layers", "most"], "--gpu-layers"),
+        (["--chat-template", "llama2"], "--chat-template-file"),
+        (["--chat-template-file", "/no/such"], "--chat-template-file"),
+        (["--json-schema", "[]"], "--json-schema"),
+        (["--lora-scaled", "x"], "--lora-scaled"),
+        (["--ssl-key-file", "x"], "--ssl-cert-file"),
+        (["--slot-save-path", "/no/such"], "--slot-save-path"),
+        (["--reasoning", "perhaps"], "--reasoning"),
+        (["--reasoning-format", "x"], "--reasoning-format"),
+    ],
+)
+def test_bad_flags_are_named(arguments: list[str], named: str) -> None:
+    with pytest.raises(ArgumentError, match=named.replace("(", "\\(")):
+        made("-m", "a.gguf", *arguments)
+
+
+def test_it_answers_as_llama_server_does() -> None:
+    arguments = [
+        *("--as", "llama-server", "-m", house(), "-a", "tiny", "-c", "512", "-np", "2", "-n", "5"),
+        *("--port", "0", "--no-slots", "--chat-template", "chatml", "--api-key", "secret"),
+        *("--sleep-idle-seconds", "1"),
+    ]
+    key = {"Authorization": "Bearer secret"}
+    with serving.served(*arguments, model="") as server:
+        models = server.ask("/models", **key)[2]
+        assert [model["id"] for model in models["data"]] == ["tiny"]
+        assert [model["name"] for model in models["models"]] == ["tiny"]
+        assert server.ask("/models")[0] == 401 and server.ask("/health")[0] == 200
+        assert server.ask("/slots", **key)[0] == 501
+        status, headers, _ = server.ask("/completion", None, "OPTIONS", Origin="http://a.example")
+        assert status == 200 and headers["Access-Control-Allow-Origin"] == "http://a.example"
+        image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+        seen = {"messages": [{"role": "user", "content": [image]}]}
+        assert server.ask("/v1/chat/completions", seen, **key)[0] == 500
+
+        chunks = [json.loads(one) for one in server.events("/v1/chat/completions", CHAT, **key)[:-1]]
+        assert chunks[0]["choices"][0]["delta"] == {"role": "assistant", "content": None}
+        assert all(chunk["system_fingerprint"].startswith("b") for chunk in chunks)
+        assert chunks[-1]["choices"][0]["finish_reason"] == "length" and "timings" in chunks[-1]
+        verbose = ask(server, "/v1/chat/completions", {**CHAT, "verbose": True}, key)
+        assert verbose["usage"]["completion_tokens"] == 5  # --n-predict
+        assert verbose["__verbose"]["prompt"].startswith("<|im_start|>user\nHello<|im_end|>\n")
+        continued = {**CHAT, "messages": [*MESSAGES, {"role": "assistant", "content": "Well"}]}
+        assert ask(server, "/apply-template", continued, key)["prompt"].endswith("assistant\nWell")
+
+        image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+        seen = {"messages": [{"role": "user", "content": [image]}]}
+        status, _, told = server.ask("/v1/chat/completions", seen, **key)
+        assert status == 500 and "image input is not supported" in told["error"]["message"]
+
+        time.sleep(1.6)
+        assert server.ask("/props", **key)[2]["is_sleeping"]
+        assert ask(server, "/completion", {"prompt": "Hello"}, key)["tokens_predicted"] <= 5
+        assert not server.ask("/props", **key)[2]["is_sleeping"]
+
+
+def ask(server: serving.Served, path: str, body: Any, key: dict[str, str]) -> Any:
+    status, _, answer = server.ask(path, body, **key)
+    assert status == 200, answer
+    return answer
+
+
+def test_vertex_ai_asks_for_predictions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIP_MODE", "PREDICTION")
+    arguments = ("--as", "llama-server", "-m", house(), "-c", "512", "-np", "2", "--port", "0")
+    with serving.served(*arguments, model="") as server:
+        instance = {"@requestFormat": "chatCompletions", "messages": MESSAGES, "max_tokens": 4}
+        told = ask(server, "/predict", {"instances": [instance, instance]}, {})["predictions"]
+        assert [one["choices"][0]["message"]["role"] for one in told] == ["assistant", "assistant"]
+        for bad in ([], [{}], "x", [{**instance, "@requestFormat": "x"}]):
+            assert server.ask("/predict", {"instances": bad})[0] == 400
