@@ -32,7 +32,7 @@
  *     on_budget, if the model has no memory at present: "wait" (until other models free memory; fails if
  *     that cannot be enough), "fail" (at once) or "shrink" (as "wait"; the
  *     model may return with fewer slots or a shorter context)
- *     SOTTO_OP_COMPLETION: prompt (text or tokens), suffix, echo
+ *     SOTTO_OP_COMPLETION: prompt (text, tokens or parts), suffix, echo
  *     SOTTO_OP_INFILL: input_prefix, input_suffix, input_extra, prompt;  SOTTO_OP_DETOKENIZE: tokens, special
  *     SOTTO_OP_TOKENIZE: content, add_special, parse_special, with_pieces
  *     SOTTO_OP_SAVE_STATE: path, and messages or prompt;  SOTTO_OP_RESTORE_STATE: path
@@ -51,9 +51,10 @@
  *     sampling fields; its tools have name and parameters beside type. The engine stores 4,096 responses of
  *     together 64 MiB, and then drops the least recently used; instructions hold for one response alone
  *
- * A message's content may hold parts: text, image_url (a data URL; URLs are never fetched) and input_audio
- * (base64), if the model supports them. Limits: 64 MiB per body, 65,536 messages, 256 fields and 64 KiB
- * in chat_template_kwargs, 4,096 fields and 128 levels in a tool call's arguments.
+ * A message's content, and the prompt of a COMPLETION, may be an array of parts: text, image_url (a data
+ * URL; URLs are never fetched) and input_audio (base64), if the model supports them. Limits: 64 MiB per body,
+ * 65,536 messages, 256 fields and 64 KiB in chat_template_kwargs, 4,096 fields and 128 levels in a tool
+ * call's arguments.
  *
  * Sessions. A CHAT, APPLY_TEMPLATE or SAVE_STATE with `session` continues a conversation that the engine
  * stores; see sotto/session.h, which also has typed functions for the session operations:

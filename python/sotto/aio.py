@@ -28,7 +28,7 @@ from .event import Event
 from .frame import Frames
 from .guard import Guardrails
 from .memory import Memory, Plan, read_plan
-from .messages import MessagesInput
+from .messages import MessagesInput, PromptInput
 from .mode import Mode
 from .session import fork_body, messages_of, open_body, pin_body, sizes_of, system_body, text_of, turn_body
 from .settings import Settings
@@ -203,7 +203,7 @@ class Engine(Parts, AddsBackends, Frames, Settings, Unique):
         body, options = self._engine._chat_body(messages, model, fields)
         return DeltaStream(TokenStream(self._ask("chat", body, options, lib.SOTTO_REQUEST_CHUNKS)))
 
-    async def complete(self, prompt: str, *, model: str | None = None, **fields: Any) -> Completion:
+    async def complete(self, prompt: PromptInput, *, model: str | None = None, **fields: Any) -> Completion:
         """Continues a text, as `sotto.Engine.complete()` does."""
         body, options = self._engine._text_body(prompt, model, fields)
         return read_completion((await self._ask("completion", body, options).finish()).json)

@@ -13,7 +13,7 @@ from ._lib import lib
 from ._values import string
 from .errors import ArgumentError
 from .event import FinishReason
-from .messages import MessagesInput, as_messages
+from .messages import MessagesInput, PromptInput, as_messages
 from .stream import TokenStream
 from .terms import RequestOptions
 
@@ -130,8 +130,12 @@ class Completes(Asks):
         body, options = self._chat_body(messages, model, fields)
         return DeltaStream(TokenStream(self._ask("chat", body, options, lib.SOTTO_REQUEST_CHUNKS)))
 
-    def complete(self, prompt: str, *, model: str | None = None, **fields: Any) -> Completion:
-        """Continues a text, without a chat template. Other arguments and errors are those of `chat()`."""
+    def complete(self, prompt: PromptInput, *, model: str | None = None, **fields: Any) -> Completion:
+        """Continues a text, without a chat template. Other arguments and errors are those of `chat()`.
+
+        `prompt` may also be a list of tokens, or a list of content parts as a message's `content` has them,
+        for models that see or hear.
+        """
         body, options = self._text_body(prompt, model, fields)
         return read_completion(self._ask("completion", body, options).finish().json)
 
@@ -141,9 +145,10 @@ class Completes(Asks):
         return self._with_model(model, fields, messages=as_messages("messages", messages, "user"))
 
     def _text_body(
-        self, prompt: str, model: str | None, fields: Mapping[str, Any]
+        self, prompt: PromptInput, model: str | None, fields: Mapping[str, Any]
     ) -> tuple[dict[str, Any], RequestOptions]:
-        return self._with_model(model, fields, prompt=string("prompt", prompt))
+        given = list(prompt) if isinstance(prompt, list | tuple) else string("prompt", prompt)
+        return self._with_model(model, fields, prompt=given)
 
     def _with_model(
         self, model: str | None, fields: Mapping[str, Any], **more: Any

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ._values import wrong_type
 
 Message = Mapping[str, Any]  # in the OpenAI schema
+PromptInput = str | Sequence[int] | Sequence[Mapping[str, Any]]  # a text, tokens, or content parts
 MessagesInput = str | Message | Iterable[Message] | None  # a text, a message, or several; None: nothing
 
 

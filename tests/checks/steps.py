@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from . import csharp, packages, speech, tavern, unity, unity_shim, unreal
 from .cross import WINE_NEEDS, check_windows, look_at
 from .csharp import check_csharp
+from .demo import DEMO
 from .godot import check_godot
 from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, ctest, is_full, last_line, run
 from .package import check_package, check_wheel, installed
@@ -234,52 +233,6 @@ def within_limits(bench: str) -> str:
     return f"{bench} within its limits"
 
 
-def run_demo() -> dict[str, Any]:
-    """One run of the demo; every character says something, and nothing out of character."""
-    seconds = os.environ.get("SOTTO_DEMO_SECONDS", "20")
-    said = run(
-        [
-            installed().parent / "sotto",
-            "demo",
-            "--model",
-            "sotto/house",
-            "--seconds",
-            seconds,
-            "--headless",
-            "--json",
-        ]
-    )
-    report = json.loads(said[said.index("{") :])
-    silent = [one["name"] for one in report["characters"] if not one["lines"]]
-    if silent:
-        raise Failed(f"silent: {silent}\n{said}")
-    lines = [line for one in report["characters"] for line in one["lines"]]
-    strange = [line for line in lines if not line["in_character"]]
-    if strange:
-        raise Failed(f"out of character:\n{json.dumps(strange, indent=2)}")
-    short = [line for line in lines if not line["uses_facts"]]
-    # Rounding hangs on who speaks together and on the processor, so one question may come out otherwise here.
-    if len({line["question"] for line in short}) > 1:
-        raise Failed(f"without their facts:\n{json.dumps(short, indent=2)}")
-    return {**report, "over": report["missed_pct"] - report["baseline"]["missed_pct"]}
-
-
-def check_demo() -> str:
-    """Four characters speak, and cost the game no frame; the median of three runs, if one is noisy."""
-    runs = [run_demo()]
-    if runs[0]["over"] > 0.5:
-        runs += [run_demo(), run_demo()]
-    report = sorted(runs, key=lambda one: one["over"])[len(runs) // 2]
-    missed, alone = report["missed_pct"], report["baseline"]["missed_pct"]
-    if report["over"] > 0.5:
-        raise Failed(f"missed {missed} % of frames, the game alone {alone} %\n{json.dumps(report, indent=2)}")
-    speech = report["speech"]
-    return (
-        f"missed {missed} % of {report['frames']} frames (alone {alone} %), {report['tps_total']} tokens/s, "
-        f"{speech['with_facts']} of {speech['asked_for_facts']} lines with their facts"
-    )
-
-
 STEPS = [
     Step("format", "formatters and linters", check_format),
     Step("generated", "generated files are up to date", check_generated),
@@ -333,7 +286,7 @@ STEPS = [
     ),
     *SERVER,
     Step("bench", "poll, frame and import cost", check_bench, after=["build", "wheel"]),
-    Step("demo", "the demo, its frames counted", check_demo, after=["wheel"]),
+    DEMO,
     Step(
         "vulkan",
         "the Vulkan module, on llvmpipe",

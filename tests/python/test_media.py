@@ -142,6 +142,62 @@ def test_what_cannot_be_read_is_refused(
         ask(senses, model, part)
 
 
+def test_a_text_completion_sees_images_in_its_prompt(senses: sotto.Engine) -> None:
+    def complete(colour: tuple[int, int, int]) -> sotto.Completion:
+        prompt = [{"type": "text", "text": "Here: "}, image(png(colour)), {"type": "text", "text": " is"}]
+        return senses.complete(prompt, model="eyes", max_tokens=4, temperature=0)
+
+    first, again, other = complete((255, 0, 0)), complete((255, 0, 0)), complete((0, 90, 255))
+    bare = senses.complete("Here:  is", model="eyes", max_tokens=4)
+    assert first.text == again.text
+    assert first.usage.prompt_tokens > bare.usage.prompt_tokens
+    assert again.usage.cached_tokens == again.usage.prompt_tokens - 1
+    assert other.usage.prompt_tokens == first.usage.prompt_tokens
+    assert other.usage.cached_tokens < again.usage.cached_tokens
+    texts = [{"type": "text", "text": "Here: "}, {"type": "text", "text": " is"}]
+    assert senses.complete(texts, model="text", max_tokens=4).usage.prompt_tokens
+
+
+def test_a_state_with_an_image_is_saved_and_restored(senses: sotto.Engine, tmp_path: Path) -> None:
+    def question(colour: tuple[int, int, int]) -> list[dict[str, Any]]:
+        return [{"role": "user", "content": [{"type": "text", "text": "what is this"}, image(png(colour))]}]
+
+    path = str(tmp_path / "seen.state")
+    saved = json.loads(senses.save_state({"model": "eyes", "messages": question((9, 9, 9)), "path": path}))
+    assert saved["tokens"] > 10
+    for colour in ((1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, 0, 1)):  # other images take the slots
+        senses.chat(question(colour), model="eyes", max_tokens=1)
+    senses.restore_state({"model": "eyes", "path": path})
+    again = senses.chat(question((9, 9, 9)), model="eyes", max_tokens=1)
+    assert again.usage.cached_tokens == again.usage.prompt_tokens - 1
+    other = senses.chat(question((10, 9, 9)), model="eyes", max_tokens=1)
+    assert other.usage.cached_tokens < again.usage.cached_tokens
+    with pytest.raises(sotto.SottoError, match=r"reads text only, but the state holds images or sound"):
+        senses.restore_state({"model": "text", "path": path})
+
+
+@pytest.mark.parametrize(
+    ("model", "prompt", "why"),
+    [
+        (
+            "text",
+            [image(png((1, 2, 3)))],
+            r"reads text only, but prompt\[0\] has content of type \"image_url",
+        ),
+        ("eyes", [sound(wav(100))], r"prompt\[0\]: the model reads text and images, not sounds"),
+        ("eyes", [image(b"hello")], r"invalid prompt\[0\].image_url.url: expected a readable PNG"),
+        ("eyes", [image(png((1, 2, 3)))] * 17, r"invalid prompt\[16\]: expected at most 16 images"),
+        ("eyes", [{"type": "text", "text": "so long " * 9000}], r"prompt has more than \d+ tokens"),
+        ("eyes", [{"type": "media_marker", "medium": 0}], r"invalid prompt\[0\].type 'media_marker'"),
+    ],
+)
+def test_prompts_that_cannot_be_read_are_refused(
+    senses: sotto.Engine, model: str, prompt: list[dict[str, Any]], why: str
+) -> None:
+    with pytest.raises(sotto.SottoError, match=why):
+        senses.complete(prompt, model=model, max_tokens=1)
+
+
 def test_links_are_not_followed(senses: sotto.Engine) -> None:
     part = {"type": "image_url", "image_url": {"url": "http://127.0.0.1:1/image.png"}}
     with pytest.raises(

@@ -92,6 +92,7 @@ def test_hosts_and_adapters_are_lists() -> None:
         (["--lora-scaled", "x"], "--lora-scaled"),
         (["--ssl-key-file", "x"], "--ssl-cert-file"),
         (["--slot-save-path", "/no/such"], "--slot-save-path"),
+        (["--media-path", "/no/such"], "--media-path"),
         (["--reasoning", "perhaps"], "--reasoning"),
         (["--reasoning-format", "x"], "--reasoning-format"),
     ],

@@ -21,6 +21,8 @@ std::string read_model(const Fields& body, bool needed);
 // Returns the session that `body` names, and the messages that `body` adds to the session. `text` is the text
 // of `body`.
 InSession read_in_session(const Fields& body, std::string_view text, const std::atomic<bool>* cancelled);
+// Checks the list of content parts at `path`: texts, images and sounds.
+void check_parts(const Json& parts, const std::string& path);
 // Checks a message that a file stores. `text`: JSON.
 void check_stored_message(std::string_view text);
 void check_message_list(const Fields& body, bool may_be_empty);

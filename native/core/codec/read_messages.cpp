@@ -71,9 +71,7 @@ void check_content(const Fields& message) {
     if (!content.is_array() || content.empty()) {
         message.refuse("content", content, kContent);
     }
-    for (std::size_t i = 0; i < content.size(); ++i) {
-        check_part(object_at(content, i, message.path("content")));
-    }
+    check_parts(content, message.path("content"));
 }
 
 // Limits depth and fields, because backends parse arguments into objects that they search linearly.
@@ -204,6 +202,12 @@ Fields object_at(const Json& list, std::size_t i, const std::string& path) {
         throw invalid_argument(name, excerpt(list[i]), "a JSON object");
     }
     return Fields(list[i], name);
+}
+
+void check_parts(const Json& parts, const std::string& path) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        check_part(object_at(parts, i, path));
+    }
 }
 
 void check_stored_message(std::string_view text) {

@@ -27,11 +27,17 @@ void check_tokens(const Fields& body, const char* key, bool may_be_empty) {
 }
 
 void check_prompt(const Fields& body) {
-    if (const Json* prompt = body.find(field::prompt); prompt != nullptr && prompt->is_array()) {
+    const Json* prompt = body.find(field::prompt);
+    const bool has_suffix = body.find(field::suffix) != nullptr;
+    if (prompt == nullptr || !prompt->is_array()) {
+        require_text(body, field::prompt, has_suffix);
+    } else if (prompt->empty() || !prompt->front().is_object()) {
         check_tokens(body, field::prompt, false);
-        return;
+    } else if (has_suffix) {
+        body.refuse(field::prompt, *prompt, "a string with suffix");
+    } else {
+        check_parts(*prompt, field::prompt.name);
     }
-    require_text(body, field::prompt, body.find(field::suffix) != nullptr);
 }
 
 void check_infill(const Fields& body) {

@@ -39,7 +39,8 @@ inline Options options_of(const llama_model* model) {
 struct Parts {
     explicit Parts(std::uint32_t slots, const char* name = "tiny.gguf")
         : weights(open_weights(name)), options(options_of(weights.get())),
-          contexts(weights.get(), options, nullptr), kv(weights.get(), options.parallel, options.context) {
+          contexts(weights.get(), options, nullptr),
+          kv(weights.get(), options.parallel, options.context, false) {
         resize(slots);
     }
 

@@ -15,7 +15,6 @@ namespace sotto::llama {
 namespace {
 
 const auto& kNothing = *new std::vector<std::string>;
-constexpr const char* kMediaMarker = "media_marker";
 
 common_json to_common(const Json& value) {
     return common_json::parse(text_of(value));
@@ -25,13 +24,7 @@ void check_parts(const Json& messages) {
     for (std::size_t i = 0; i < messages.size(); ++i) {
         const auto* content = find(messages[i], "content");
         for (const auto& part : content != nullptr && content->is_array() ? *content : Json::array()) {
-            if (part.at("type") != "text" && part.at("type") != kMediaMarker) {
-                throw Error(
-                    SOTTO_ERROR_UNSUPPORTED,
-                    "the model reads text only, but messages[" + std::to_string(i) +
-                        "] has content of type " + text_of(part.at("type")) + "; set options.projector"
-                );
-            }
+            check_reads(part, "messages[" + std::to_string(i) + "]");
         }
     }
 }

@@ -1,4 +1,4 @@
-// Operations that need no computation (tokenize, detokenize, apply template), and infill prompts.
+// Operations that need no computation (tokenize, detokenize, apply template), and prompts of completions.
 #include "chat/prepare.hpp"
 #include "request/fields.hpp"
 #include "runtime/json_parts.hpp"
@@ -17,6 +17,17 @@ std::string whole_of(const std::vector<PromptPart>& parts) {
         whole += part.medium >= 0 ? "<__media__>" : part.text;
     }
     return whole;
+}
+
+// Returns the parts of a text completion's prompt, whose images and sounds media_of() extracted.
+std::vector<PromptPart> parts_of(const Json& prompt) {
+    std::vector<PromptPart> parts;
+    for (std::size_t i = 0; i < prompt.size(); ++i) {
+        const auto& part = prompt[i];
+        check_reads(part, "prompt[" + std::to_string(i) + "]");
+        parts.push_back({value_or<std::string>(part, "text", ""), true, value_or(part, "medium", -1)});
+    }
+    return parts;
 }
 
 llama_token required(llama_token token, const char* what) {
@@ -46,6 +57,23 @@ std::string Preparer::answer_at_once(sotto_op op, const Json& body) const {
     default:
         return {};
     }
+}
+
+// Tokenizes the prompt of a text completion or an infill into `prepared`.
+void Preparer::take_text(sotto_op op, const Json& body, Prepared& prepared) const {
+    const auto* prompt = find(body, field::prompt);
+    const bool has_parts = prompt != nullptr && prompt->is_array() && prompt->front().is_object();
+    if (has_parts) {
+        auto text = body; // a copy whose images and sounds are extracted
+        const auto media = media_of(text);
+        cut(parts_of(text.at(field::prompt.name)), media, context_, prepared);
+        return;
+    }
+    const bool infill = op == SOTTO_OP_INFILL || find(body, field::suffix) != nullptr;
+    prepared.prompt = infill ? infill_prompt(body) : text_prompt(body);
+    const auto whole = prepared.prompt.size();
+    take_tail(prepared.prompt, body);
+    prepared.truncated = prepared.prompt.size() < whole;
 }
 
 // Returns the tokens of an infill prompt. Order: other files, prefix, suffix: most models are trained with

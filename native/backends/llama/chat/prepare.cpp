@@ -404,11 +404,7 @@ Prepared Preparer::prepare(const sotto_stream_desc& desc, const Json& body) cons
         }
     } else if (op == SOTTO_OP_COMPLETION || op == SOTTO_OP_INFILL) {
         prepared.overflow = overflow_of(body, Overflow::Truncate);
-        const bool infill = op == SOTTO_OP_INFILL || find(body, field::suffix) != nullptr;
-        prepared.prompt = infill ? infill_prompt(body) : text_prompt(body);
-        const auto whole = prepared.prompt.size();
-        take_tail(prepared.prompt, body);
-        prepared.truncated = prepared.prompt.size() < whole;
+        take_text(op, body, prepared);
     } else {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,

@@ -49,6 +49,7 @@ private:
         std::size_t most,
         Prepared& prepared) const;
     std::vector<Medium> media_of(nlohmann::ordered_json& body) const;
+    void take_text(sotto_op op, const nlohmann::ordered_json& body, Prepared& prepared) const;
     std::vector<llama_token> text_prompt(const nlohmann::ordered_json& body) const;
     std::vector<llama_token> infill_prompt(const nlohmann::ordered_json& body) const;
     void take_tail(std::vector<llama_token>& prompt, const nlohmann::ordered_json& body) const;

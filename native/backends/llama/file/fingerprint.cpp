@@ -12,9 +12,15 @@
 namespace sotto::llama {
 namespace {
 
-// Returns a hash of the file's size, of the start of the file, which holds the metadata, and of samples of
-// the rest. Different models have different hashes unless someone constructs them to collide.
-std::uint64_t hash_of(Source& file) {
+std::string hex(std::uint64_t value) {
+    char text[17] = "";
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+    return text;
+}
+
+} // namespace
+
+std::string file_hash(Source& file) {
     constexpr std::uint64_t kBeginning = 1 << 20;
     constexpr std::uint64_t kPiece = 4096;
     constexpr std::uint64_t kPieces = 256;
@@ -34,20 +40,12 @@ std::uint64_t hash_of(Source& file) {
     }
     const auto size = file.size();
     XXH3_64bits_update(&state, &size, sizeof size);
-    return XXH3_64bits_digest(&state);
+    return hex(XXH3_64bits_digest(&state));
 }
-
-std::string hex(std::uint64_t value) {
-    char text[17] = "";
-    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-    return text;
-}
-
-} // namespace
 
 std::string fingerprint(Source& file, const Options& options) {
     const Json json = {
-        {"model", hex(hash_of(file))},
+        {"model", file_hash(file)},
         {"library", std::string("llama.cpp ") + llama_version() + ", of " SOTTO_LLAMA_ORIGIN},
         {"kv_type", options.kv_type == Options::KvType::Q8_0 ? "q8_0" : "f16"},
         {"flash_attention", static_cast<int>(options.flash_attention)},

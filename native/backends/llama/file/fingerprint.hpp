@@ -8,6 +8,10 @@
 
 namespace sotto::llama {
 
+// Returns a hash of the file's size and of at most 2 MiB of it: of its start, which holds the metadata, and
+// of samples of the rest. Different models have different hashes unless someone constructs them to collide.
+std::string file_hash(Source& file);
+
 // Returns a JSON object that identifies the weights, the library's version and the KV cache's format. Reads
 // at most 2 MiB of the file.
 std::string fingerprint(Source& file, const Options& options);

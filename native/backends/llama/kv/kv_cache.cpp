@@ -9,9 +9,9 @@
 
 namespace sotto::llama {
 
-KvCache::KvCache(const llama_model* model, std::size_t max_slots, std::size_t max_tokens)
+KvCache::KvCache(const llama_model* model, std::size_t max_slots, std::size_t max_tokens, bool has_projector)
     : max_tokens_(max_tokens), vocabulary_(llama_vocab_n_tokens(llama_model_get_vocab(model))),
-      slots_(max_slots, keeps_all(model)), memory_(model) {}
+      has_projector_(has_projector), slots_(max_slots, keeps_all(model)), memory_(model) {}
 
 void KvCache::require_idle() const {
     if (const auto taken = slots_.in_use(); taken > 0) {
@@ -130,12 +130,6 @@ bool KvCache::waits(KvStream& stream, const Prefills& prefills) {
 }
 
 void KvCache::require_saveable(const KvStream& stream) const {
-    if (stream.tokens.has_media()) {
-        throw Error(
-            SOTTO_ERROR_UNSUPPORTED,
-            "messages with images or sound cannot be saved; remove the images and sounds"
-        );
-    }
     if (stream.parked()) {
         throw Error(SOTTO_ERROR_STATE, "the stream is parked: unpark the stream before you save its state");
     }
@@ -166,8 +160,20 @@ std::uint32_t KvCache::save(KvStream& stream, sotto_write_fn write, void* contex
     return static_cast<std::uint32_t>(held);
 }
 
-std::uint32_t KvCache::restore(std::string_view state) {
+// Parses a state. Throws Error if this model cannot use it.
+SavedState KvCache::checked(std::string_view state) const {
     auto read = read_state(state, max_tokens_, vocabulary_);
+    if (!has_projector_ && std::ranges::any_of(read.header.tokens, [](auto token) { return token < 0; })) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "the model reads text only, but the state holds images or sound; set options.projector"
+        );
+    }
+    return read;
+}
+
+std::uint32_t KvCache::restore(std::string_view state) {
+    auto read = checked(state);
     const auto count = read.header.tokens.size();
     if (slots_.has_state(read.hash, count)) {
         return static_cast<std::uint32_t>(count);
@@ -203,12 +209,6 @@ sotto_slot_info KvCache::info_of(std::uint32_t slot) const {
 
 std::uint32_t KvCache::save_slot(std::uint32_t slot, sotto_write_fn write, void* context) {
     const auto& from = slots_.free_slot(slot);
-    if (std::ranges::any_of(from.tokens, [](auto token) { return token < 0; })) {
-        throw Error(
-            SOTTO_ERROR_UNSUPPORTED,
-            "slot " + std::to_string(slot) + " holds images or sound, which cannot be saved; erase the slot"
-        );
-    }
     if (from.tokens.empty() || from.moved == batches_ + 1) {
         throw Error(
             SOTTO_ERROR_STATE,
@@ -226,7 +226,7 @@ std::uint32_t KvCache::save_slot(std::uint32_t slot, sotto_write_fn write, void*
 
 std::uint32_t KvCache::restore_slot(std::uint32_t slot, std::string_view state) {
     slots_.free_slot(slot);
-    auto read = read_state(state, max_tokens_, vocabulary_);
+    auto read = checked(state);
     const auto into = static_cast<llama_seq_id>(slot);
     slots_.empty(into);
     return restore_into(into, std::move(read));

@@ -14,7 +14,8 @@ namespace sotto::llama {
 class KvCache {
 public:
     // `max_slots`: upper bound of `slots` in attach(). `max_tokens`: context size of one stream.
-    KvCache(const llama_model* model, std::size_t max_slots, std::size_t max_tokens);
+    // `has_projector`: states with images or sound can be restored.
+    KvCache(const llama_model* model, std::size_t max_slots, std::size_t max_tokens, bool has_projector);
 
     // Throws Error(SOTTO_ERROR_STATE) if any stream has a slot.
     void require_idle() const;
@@ -70,10 +71,12 @@ private:
     void share_prefix(KvStream& stream, const Prefills& prefills);
     void copy_prefix(llama_seq_id source, KvStream& stream, std::size_t count);
     void require_saveable(const KvStream& stream) const;
+    SavedState checked(std::string_view state) const;
     std::uint32_t restore_into(llama_seq_id slot, SavedState state);
 
     const std::size_t max_tokens_;
     const llama_token vocabulary_; // number of tokens
+    const bool has_projector_;
     SlotTable slots_;
     KvMemory memory_;
     std::uint64_t batches_ = 0; // number of computed batches

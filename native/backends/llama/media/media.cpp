@@ -13,21 +13,19 @@ namespace {
 
 constexpr std::size_t kMaxMedia = 16;
 
-bool is_medium(const Json& part) {
-    return part.at("type") != "text";
-}
-
 // Appends the placeholder tokens of a stretch to `tokens`. Each token has 30 bits derived from `hash`, the
-// hash of the image or sound file.
+// hash of the image or sound file and of the projector, and from the stretch's number of tokens.
 void name_tokens(
     const std::string& hash, std::size_t piece, Stretch& stretch, std::vector<llama_token>& tokens
 ) {
-    constexpr std::size_t kDigits = 8; // hexadecimal digits per token
+    constexpr std::size_t kDigits = 8;  // hexadecimal digits per token
+    constexpr std::size_t kDigest = 64; // hexadecimal digits of a SHA-256
     std::string digits;
     for (std::size_t i = 0; i < stretch.tokens; ++i) {
-        const auto at = i * kDigits % hash.size();
+        const auto at = i * kDigits % kDigest;
         if (at == 0) {
-            const auto which = hash + "/" + std::to_string(piece) + "/" + std::to_string(i);
+            const auto which = hash + "/" + std::to_string(piece) + "/" + std::to_string(stretch.tokens) +
+                               "/" + std::to_string(i);
             digits = hash_sha256_hex(which.data(), which.size());
         }
         const auto bits = std::stoul(digits.substr(at, kDigits), nullptr, 16) & 0x3FFFFFFF;
@@ -35,8 +33,8 @@ void name_tokens(
     }
 }
 
-Medium medium_of(const std::string& file, const Pieces& pieces) {
-    const auto hash = hash_sha256_hex(file.data(), file.size());
+Medium medium_of(const std::string& file, const Projector& projector, const Pieces& pieces) {
+    const auto hash = hash_sha256_hex(file.data(), file.size()) + projector.hash();
     Medium medium;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
         const auto& piece = pieces[i];
@@ -67,43 +65,69 @@ Medium read_medium(const Json& part, const Projector& projector, const std::stri
         const auto& url = part.at("image_url").at("url").get_ref<const std::string&>();
         const auto place = path + ".image_url.url";
         const auto file = read_data_url(url, place);
-        return medium_of(file, projector.cut(read_picture(file, place), place));
+        return medium_of(file, projector, projector.cut(read_picture(file, place), place));
     }
     check_can(projector.hears(), path, "sounds", projector);
     const auto& data = part.at("input_audio").at("data").get_ref<const std::string&>();
     const auto place = path + ".input_audio.data";
     const auto file = read_base64(data, place);
-    return medium_of(file, projector.cut(read_sound(file, projector.sample_rate(), place), place));
+    return medium_of(file, projector, projector.cut(read_sound(file, projector.sample_rate(), place), place));
 }
 
 template <typename Visit>
-void for_each_medium(const Json& body, Visit visit) {
-    const auto& messages = body.at(field::messages.name);
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-        const auto content = messages[i].find("content");
-        if (content == messages[i].end() || !content->is_array()) {
-            continue;
+void for_each_medium_in(Json& parts, const std::string& path, Visit visit) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (parts[i].is_object() && parts[i].at("type") != "text") {
+            visit(parts[i], path + "[" + std::to_string(i) + "]");
         }
-        for (std::size_t j = 0; j < content->size(); ++j) {
-            if (is_medium((*content)[j])) {
-                visit(i, j, (*content)[j]);
+    }
+}
+
+template <typename Visit>
+void for_each_medium(Json& body, Visit visit) {
+    if (const auto messages = body.find(field::messages.name); messages != body.end()) {
+        for (std::size_t i = 0; i < messages->size(); ++i) {
+            const auto content = (*messages)[i].find("content");
+            if (content != (*messages)[i].end() && content->is_array()) {
+                for_each_medium_in(*content, "messages[" + std::to_string(i) + "].content", visit);
             }
         }
+    }
+    if (const auto prompt = body.find(field::prompt.name); prompt != body.end() && prompt->is_array()) {
+        for_each_medium_in(*prompt, field::prompt.name, visit);
     }
 }
 
 } // namespace
 
 bool has_media(const Json& body) {
-    bool any = false;
-    for_each_medium(body, [&](std::size_t, std::size_t, const Json&) { any = true; });
-    return any;
+    const auto has = [](const Json& parts) {
+        return parts.is_array() && std::any_of(parts.begin(), parts.end(), [](const Json& part) {
+                   return part.is_object() && part.at("type") != "text";
+               });
+    };
+    const auto* messages = find(body, field::messages);
+    const auto* prompt = find(body, field::prompt);
+    return (prompt != nullptr && has(*prompt)) ||
+           (messages != nullptr && std::any_of(messages->begin(), messages->end(), [&](const Json& message) {
+                const auto* content = find(message, "content");
+                return content != nullptr && has(*content);
+            }));
+}
+
+void check_reads(const Json& part, const std::string& path) {
+    if (part.at("type") != "text" && part.at("type") != kMediaMarker) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "the model reads text only, but " + path + " has content of type " + text_of(part.at("type")) +
+                "; set options.projector"
+        );
+    }
 }
 
 std::vector<Medium> take_media(Json& body, const Projector& projector) {
     std::vector<Medium> media;
-    for_each_medium(body, [&](std::size_t i, std::size_t j, const Json& part) {
-        const auto path = "messages[" + std::to_string(i) + "].content[" + std::to_string(j) + "]";
+    for_each_medium(body, [&](Json& part, const std::string& path) {
         if (media.size() == kMaxMedia) {
             throw Error(
                 SOTTO_ERROR_ARGUMENT,
@@ -112,7 +136,7 @@ std::vector<Medium> take_media(Json& body, const Projector& projector) {
             );
         }
         auto medium = read_medium(part, projector, path);
-        body[field::messages.name][i]["content"][j] = {{"type", "media_marker"}, {"medium", media.size()}};
+        part = {{"type", kMediaMarker}, {"medium", media.size()}};
         media.push_back(std::move(medium));
     });
     return media;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mtmd.h>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <vector>
 
 namespace sotto::llama {
@@ -39,11 +40,17 @@ struct Medium {
     std::vector<Stretch> stretches; // `begin` is relative to the medium's first token
 };
 
-// Returns true if a message has parts that are not text.
+inline constexpr const char* kMediaMarker = "media_marker";
+
+// Returns true if a message, or the prompt, has parts that are not text.
 bool has_media(const nlohmann::ordered_json& body);
 
-// Extracts images and sounds from the messages. Replaces each by {"type": "media_marker", "medium": N}, a
-// type that requests cannot contain. Throws Error with the JSON path of a part that cannot be decoded.
+// Throws Error if `part`, in the list at `path`, is an image or a sound that take_media() did not extract.
+void check_reads(const nlohmann::ordered_json& part, const std::string& path);
+
+// Extracts images and sounds from the messages and the prompt. Replaces each by {"type": kMediaMarker,
+// "medium": N}, a type that requests cannot contain. Throws Error with the JSON path of a part that cannot
+// be decoded.
 std::vector<Medium> take_media(nlohmann::ordered_json& body, const Projector& projector);
 
 } // namespace sotto::llama

@@ -2,6 +2,7 @@
 #include "media/projector.hpp"
 
 #include "devices/cpu/threads.hpp"
+#include "file/fingerprint.hpp"
 #include "file/gguf_check.hpp"
 #include "runtime/guard.hpp"
 
@@ -141,7 +142,7 @@ bool on_gate(void* context) {
 
 } // namespace
 
-ProjectorMemory
+ProjectorFacts
 measure_projector(const sotto_model_source& source, const Options& options, const llama_model* model) {
     if (source.files != nullptr) {
         throw Error(
@@ -150,25 +151,30 @@ measure_projector(const sotto_model_source& source, const Options& options, cons
             "the host's file access"
         );
     }
-    ProjectorMemory memory;
+    ProjectorFacts facts;
     try {
         auto at = source;
         at.path = str(options.projector);
         const auto file = open_source(at);
-        memory.weights = check_gguf(*file, GgufKind::Projector).weights;
+        facts.weights = check_gguf(*file, GgufKind::Projector).weights;
         const auto all = bytes_of(options, model);
-        memory.weights = std::min(memory.weights, all);
-        memory.compute = all - memory.weights;
+        facts.weights = std::min(facts.weights, all);
+        facts.hash = file_hash(*file);
+        facts.compute = all - facts.weights;
     } catch (const Error& error) {
         throw Error(error.status(), std::string("options.projector: ") + error.what());
     }
-    return memory;
+    return facts;
 }
 
 Projector::Projector(
-    const Options& options, const llama_model* model, mtmd_progress_callback progress, void* context
+    const Options& options,
+    const llama_model* model,
+    std::string hash,
+    mtmd_progress_callback progress,
+    void* context
 )
-    : width_(static_cast<std::size_t>(llama_model_n_embd_inp(model))) {
+    : width_(static_cast<std::size_t>(llama_model_n_embd_inp(model))), hash_(std::move(hash)) {
     auto wanted = wanted_params(options);
     wanted.progress_callback = progress;
     wanted.progress_callback_user_data = context;

@@ -33,13 +33,14 @@ struct EncoderStep {
 };
 
 // Bytes as estimated by llama.cpp. Encoding an unusually large image takes more.
-struct ProjectorMemory {
+struct ProjectorFacts {
     std::uint64_t weights = 0;
     std::uint64_t compute = 0;
+    std::string hash; // of the file
 };
 
 // Checks that the file of the option "projector" fits `model`, and estimates its memory. Throws Error.
-ProjectorMemory
+ProjectorFacts
 measure_projector(const sotto_model_source& source, const Options& options, const llama_model* model);
 
 class Projector {
@@ -47,7 +48,11 @@ public:
     // Opens the file of the option "projector", which measure_projector() has checked. `progress` can abort
     // loading.
     Projector(
-        const Options& options, const llama_model* model, mtmd_progress_callback progress, void* context
+        const Options& options,
+        const llama_model* model,
+        std::string hash,
+        mtmd_progress_callback progress,
+        void* context
     );
 
     // Returns true if the file could be opened; otherwise the log holds the reason.
@@ -55,6 +60,8 @@ public:
     bool sees() const noexcept { return mtmd_support_vision(context_.get()); }
     bool hears() const noexcept { return mtmd_support_audio(context_.get()); }
     std::uint32_t sample_rate() const noexcept;
+    // Hash of the file.
+    const std::string& hash() const noexcept { return hash_; }
 
     // Tokenize an image or a sound. Throw Error(SOTTO_ERROR_ARGUMENT) with a message that names `path`. Any
     // thread, even while another thread encodes.
@@ -77,6 +84,7 @@ private:
 
     std::unique_ptr<mtmd_context, FreeProjector> context_;
     std::size_t width_;
+    const std::string hash_;
     mutable std::mutex cutting_; // held while a medium is tokenized
 };
 

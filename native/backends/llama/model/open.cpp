@@ -106,17 +106,19 @@ void open_projector(
         return;
     }
     call.expect_below(SOTTO_LOG_ERROR); // mtmd warns about known weaknesses of models
-    const auto memory = measure_projector(source, opened.options, opened.weights.get());
+    auto facts = measure_projector(source, opened.options, opened.weights.get());
     const bool apart = opened.options.device != nullptr; // the projector computes on the CPU
-    (apart ? opened.lasting.host : opened.lasting.weights) += memory.weights;
-    (apart ? opened.lasting.host : opened.lasting.compute) += memory.compute;
+    (apart ? opened.lasting.host : opened.lasting.weights) += facts.weights;
+    (apart ? opened.lasting.host : opened.lasting.compute) += facts.compute;
     if (purpose == Purpose::Measure) {
         return;
     }
     const auto told = [](float done, void* context) {
         return static_cast<Progress*>(context)->tell(kContextsShare + done * (1 - kContextsShare));
     };
-    opened.projector = std::make_unique<Projector>(opened.options, opened.weights.get(), told, &progress);
+    opened.projector = std::make_unique<Projector>(
+        opened.options, opened.weights.get(), std::move(facts.hash), told, &progress
+    );
     progress.check(kContextsShare);
     if (!*opened.projector) {
         const auto reason = call.last_error("llama.cpp cannot load the projector");

@@ -23,7 +23,10 @@ TextModel::TextModel(Backend& backend, Opened opened)
       preparer_(
           opened_.weights.get(), opened_.options, opened_.projector.get(), std::exchange(opened_.poll, {})
       ),
-      kv_(opened_.weights.get(), opened_.options.parallel, opened_.options.context),
+      kv_(opened_.weights.get(),
+          opened_.options.parallel,
+          opened_.options.context,
+          opened_.projector != nullptr),
       steps_(
           opened_.options,
           *opened_.contexts,

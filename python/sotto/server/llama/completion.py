@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,6 +17,7 @@ from ..routing import Route, service_of
 from ..service import Service
 from . import fields, settings
 from .asking import adapters, ask_all, detokenize, read, tokenize
+from .media import MARKER
 from .native import LlamaShape, Native
 from .prompts import engine_prompt, several
 from .setup import Setup
@@ -123,10 +124,14 @@ def _shape(
     )
 
 
-async def _prompt_text(request: Request, service: Service, model: str, prompt: str | list[int]) -> str:
+async def _prompt_text(
+    request: Request, service: Service, model: str, prompt: str | list[int] | list[dict[str, Any]]
+) -> str:
     """Returns a prompt as the model sees it, with the tokens that a text begins with."""
+    if isinstance(prompt, list) and isinstance(prompt[0], dict):
+        prompt = "".join(part.get("text", MARKER) for part in prompt)
     if isinstance(prompt, list):
-        return await detokenize(request, service, model, prompt)
+        return await detokenize(request, service, model, cast("list[int]", prompt))
     return await _opening(request, service, model) + prompt if prompt else ""
 
 

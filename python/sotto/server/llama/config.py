@@ -204,9 +204,7 @@ def _settings(given: Mapping[str, Any]) -> Settings:
     keys = tuple(key for value in given.get("keys", []) for key in value.split(",") if key)
     if given.get("key_file"):
         keys += read_keys(_text("--api-key-file", given["key_file"]))
-    folder = given.get("slot_dir")
-    if folder and not Path(folder).is_dir():
-        raise ArgumentError(f"invalid --slot-save-path '{folder}': expected a folder that exists")
+    folder = _folder("--slot-save-path", given.get("slot_dir"))
     made: dict[str, Any] = {name: given[name] for name in ("metrics", "slots", "props") if name in given}
     made.setdefault("metrics", False)
     if given.get("timeout", 0) > 0:
@@ -215,7 +213,14 @@ def _settings(given: Mapping[str, Any]) -> Settings:
         made["sleep_idle"] = given["sleep_idle"]
     if given.get("ping", 0) > 0:
         made["ping"] = given["ping"]
-    return Settings(keys=keys, hosts=("*",), slot_dir=folder, **made)
+    return Settings(keys=keys, hosts=("*",), slot_dir=str(folder) if folder else None, **made)
+
+
+def _folder(flag: str, path: str | None) -> Path | None:
+    """Returns a folder; None for no path. Raises `ArgumentError`."""
+    if path and not Path(path).is_dir():
+        raise ArgumentError(f"invalid {flag} '{path}': expected a folder that exists")
+    return Path(path) if path else None
 
 
 def _setup(given: Mapping[str, Any], names: tuple[str, ...], source: str) -> Setup:
@@ -243,6 +248,7 @@ def _setup(given: Mapping[str, Any], names: tuple[str, ...], source: str) -> Set
         pooling=given.get("pooling"),
         verbose=given.get("verbose", False),
         all_adapters=True,
+        media_dir=_folder("--media-path", given.get("media_dir")),
         page=given.get("page", True),
     )
 

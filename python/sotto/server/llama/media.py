@@ -1,8 +1,13 @@
-"""Images and sound for models that read text alone: the error of llama-server."""
+"""Images and sounds: local files, prompts with media, and the error of a model that reads text alone."""
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import binascii
 import re
+from pathlib import Path
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,6 +16,10 @@ from ...errors import SottoError, Status
 from ..errors import HttpError
 from ..routing import Route
 
+MARKER = "<__media__>"
+MAX_FILE = 32 << 20  # bytes
+_FILE = "file://"
+_RAW = re.compile(r"[A-Za-z0-9+/]+={0,2}")  # base64 that is no URL
 _REFUSED = re.compile(r'the model reads text only, but \S+ has content of type "(image|input_audio)')
 
 
@@ -29,3 +38,100 @@ def refusing_media(route: Route) -> Route:
 
     endpoint.__doc__ = route.endpoint.__doc__
     return route._replace(endpoint=endpoint)
+
+
+def prompt_parts(text: str, media: object) -> list[dict[str, Any]]:
+    """Returns a prompt as content parts: its text, with a medium in place of each marker.
+
+    Args:
+        text: The prompt, with one `MARKER` for each medium.
+        media: Images and sounds, in base64.
+
+    Raises:
+        HttpError: 400: `media` is no list of texts, or has not one entry for each marker.
+    """
+    if not isinstance(media, list) or not all(isinstance(one, str) for one in media):
+        raise HttpError(400, "invalid multimodal_data: expected an array of images and sounds in base64")
+    texts = text.split(MARKER)
+    if len(texts) - 1 != len(media):
+        raise HttpError(
+            400,
+            f"invalid multimodal_data of {len(media)} entries: expected {len(texts) - 1}, "
+            f"one for each {MARKER} in prompt_string",
+        )
+    parts: list[dict[str, Any]] = []
+    for piece, medium in zip(texts, [*media, None], strict=True):
+        if piece:
+            parts.append({"type": "text", "text": piece})
+        if medium is not None:
+            parts.append(_part(medium))
+    return parts
+
+
+async def with_local_media(messages: object, folder: Path | None) -> object:
+    """Returns the messages of a chat with data URLs for image URLs that are local files or plain base64.
+
+    Args:
+        messages: The messages, of any form.
+        folder: Folder that `file://` URLs are relative to. None: such URLs are refused.
+
+    Raises:
+        HttpError: 400: a file is not there, not below `folder`, or larger than `MAX_FILE`.
+    """
+    if not isinstance(messages, list):
+        return messages
+    return [await _with_data(message, folder) for message in messages]
+
+
+async def _with_data(message: Any, folder: Path | None) -> Any:
+    content = message.get("content") if isinstance(message, dict) else None
+    if not isinstance(content, list):
+        return message
+    made = []
+    for part in content:
+        image = part.get("image_url") if isinstance(part, dict) else None
+        url = image.get("url") if isinstance(image, dict) else None
+        if isinstance(url, str) and url.startswith(_FILE):
+            url = _data_url(await asyncio.to_thread(_read, url.removeprefix(_FILE), folder))
+            part = {**part, "image_url": {"url": url}}
+        elif isinstance(url, str) and _RAW.fullmatch(url):
+            part = {**part, "image_url": {"url": f"data:;base64,{url}"}}
+        made.append(part)
+    return {**message, "content": made}
+
+
+def _read(name: str, folder: Path | None) -> bytes:
+    if folder is None:
+        raise HttpError(400, "file:// URLs are not allowed unless --media-path is specified")
+    shown = ascii(name[:200])
+    if "\0" in name or ".." in Path(name).parts:
+        raise HttpError(400, f"invalid image_url.url: file path is not allowed: {shown}")
+    try:
+        root = folder.resolve()
+        path = (root / name.lstrip("/")).resolve()
+        if not path.is_relative_to(root):
+            raise HttpError(400, f"invalid image_url.url: file path is not allowed: {shown}")
+        if not path.is_file():
+            raise HttpError(400, f"file does not exist or cannot be opened: {shown}")
+        with path.open("rb") as file:
+            told = file.read(MAX_FILE + 1)
+    except OSError:
+        raise HttpError(400, f"file does not exist or cannot be opened: {shown}") from None
+    if len(told) > MAX_FILE:
+        raise HttpError(400, f"invalid image_url.url {shown}: expected at most {MAX_FILE:,} bytes")
+    return told
+
+
+def _part(medium: str) -> dict[str, Any]:
+    try:
+        head = base64.b64decode(medium[:16], validate=True)
+    except binascii.Error:
+        raise HttpError(400, "invalid multimodal_data: expected images and sounds in base64") from None
+    is_sound = head[:4] in (b"RIFF", b"fLaC") or head[:3] == b"ID3" or head[:2] in (b"\xff\xfb", b"\xff\xf3")
+    if is_sound:
+        return {"type": "input_audio", "input_audio": {"data": medium}}
+    return {"type": "image_url", "image_url": {"url": f"data:;base64,{medium}"}}
+
+
+def _data_url(file: bytes) -> str:
+    return f"data:;base64,{base64.b64encode(file).decode('ascii')}"

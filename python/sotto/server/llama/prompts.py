@@ -9,6 +9,7 @@ from starlette.requests import Request
 from ..errors import HttpError
 from ..service import Service
 from .asking import mixed_tokens
+from .media import prompt_parts
 
 MAX_PROMPTS = 1024
 
@@ -22,10 +23,16 @@ def several(given: object) -> list[Any]:
     return given
 
 
-async def engine_prompt(request: Request, service: Service, model: str, given: object) -> str | list[int]:
-    """Returns a single prompt as the engine takes it. Raises `HttpError` 400 or 501."""
+async def engine_prompt(
+    request: Request, service: Service, model: str, given: object
+) -> str | list[int] | list[dict[str, Any]]:
+    """Returns a single prompt as the engine takes it. Raises `HttpError` 400."""
     if isinstance(given, dict):
-        given = _text(given)
+        media, given = given.get("multimodal_data"), _text(given)
+        if media:
+            if not isinstance(given, str):
+                raise HttpError(400, "invalid prompt_string: expected a text beside multimodal_data")
+            return prompt_parts(given, media)
     if isinstance(given, str):
         if not given:
             raise HttpError(400, "invalid prompt: it is empty")
@@ -40,10 +47,6 @@ async def engine_prompt(request: Request, service: Service, model: str, given: o
 
 
 def _text(given: dict[str, Any]) -> object:
-    if given.get("multimodal_data"):
-        raise HttpError(
-            501, "multimodal_data: this server takes images and sound in chats only; use /v1/chat/completions"
-        )
     if "prompt_string" not in given:
         raise HttpError(400, "invalid prompt: expected an object with prompt_string")
     return given["prompt_string"]

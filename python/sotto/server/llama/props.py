@@ -11,12 +11,11 @@ from starlette.responses import JSONResponse, Response
 from ..errors import HttpError
 from ..routing import Route, service_of
 from ..service import Service
-from . import settings
+from . import media, settings
 from .native import LlamaShape
 from .setup import Setup
 
 _SHAPE = LlamaShape()
-MEDIA_MARKER = "<__media__>"
 
 
 def routes(setup: Setup) -> tuple[Route, ...]:
@@ -47,7 +46,7 @@ def props(service: Service, setup: Setup, model: str) -> dict[str, Any]:
         "model_ftype": details.get("quantization", ""),
         "model_path": setup.model_path,
         "modalities": {"vision": can.get("vision", False), "video": False, "audio": can.get("audio", False)},
-        "media_marker": MEDIA_MARKER,
+        "media_marker": media.MARKER,
         "endpoint_slots": limits.slots,
         "endpoint_props": limits.props,
         "endpoint_metrics": limits.metrics,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -29,6 +30,7 @@ class Setup:
         pooling: How the model makes one vector of a text; "none": a vector for each token.
         verbose: Whether answers have the member `__verbose` by default.
         all_adapters: Whether requests use all loaded adapters by default, as those of llama-server do.
+        media_dir: Folder of the images that chats name by `file://` URLs; None: such URLs are refused.
         page: Whether there is a page for people at `/`.
     """
 
@@ -44,4 +46,5 @@ class Setup:
     pooling: str | None = None
     verbose: bool = False
     all_adapters: bool = False
+    media_dir: Path | None = None
     page: bool = True

@@ -11,6 +11,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from ...errors import SottoError
 from ..asking import parse, read_text
 from ..errors import HttpError
 from ..routing import Route, service_of
@@ -86,7 +87,12 @@ async def _act(request: Request, service: Service) -> dict[str, Any]:
             raise HttpError(400, "Unable to restore slot: no such file in the slot folder")
         body["path"] = str(path)
     began = time.perf_counter()
-    told = await ask(request, service, "slots", body)
+    try:
+        told = await ask(request, service, "slots", body)
+    except SottoError as error:
+        if action == "restore" and "the state holds images or sound" in str(error):
+            raise HttpError(400, f"Cannot restore media tokens without an mmproj: {error}") from None
+        raise
     if action == "erase":
         return {"id_slot": int(number), "n_erased": told.get("n_erased", 0)}
     names = ("n_saved", "n_written") if action == "save" else ("n_restored", "n_read")
