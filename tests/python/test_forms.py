@@ -266,6 +266,20 @@ def test_thoughts_are_told_apart_and_limited(tiny: sotto.Engine) -> None:
     assert not mixed["thought"] and "</think>" in mixed["content"]
 
 
+def test_an_answer_in_json_begins_with_the_json(tiny: sotto.Engine) -> None:
+    body = {
+        "model": "tiny", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 40, "n": 8,
+        "temperature": 3, "top_k": 0, "top_p": 1, "min_p": 0, "return_tokens": True,
+        "response_format": {"type": "json_schema", "json_schema": {"schema": {"const": [1]}, "name": "n"}},
+    }  # fmt: skip
+    for seed in range(8):
+        told = json.loads(tiny.llm_chat_completion({**body, "seed": seed}))
+        for choice in told["choices"]:
+            tokens = {"model": "tiny", "tokens": choice["tokens"], "special": True}
+            text = json.loads(tiny.detokenize(tokens))["content"]
+            assert text.startswith(("[", " [")), text
+
+
 def test_an_answer_may_be_begun(tiny: sotto.Engine) -> None:
     messages = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "the king"}]
     request = {"model": "tiny", "messages": messages, "continue_final_message": True}

@@ -32,6 +32,25 @@ bool has_own_form(const std::string& source) {
     }
 }
 
+// Replaces the first `old` in `text`, if there is one.
+void replace(std::string& text, std::string_view old, std::string_view by) {
+    if (const auto at = text.find(old); at != std::string::npos) {
+        text.replace(at, old.size(), by);
+    }
+}
+
+// Makes an answer in JSON begin with the JSON. llama.cpp's grammar also allows blank lines and a code fence:
+// tokens that the host would wait for, and that the answer does not contain.
+void drop_fence(std::string& grammar) {
+    replace(
+        grammar,
+        R"(space ("```json" space response-format space "```" | space response-format space))",
+        "space response-format"
+    );
+    // after reasoning, the blanks remain: models write an empty line there
+    replace(grammar, R"(" space space response-format)", R"(" " "? response-format)");
+}
+
 common_chat_params mended(
     const common_chat_templates* templates,
     const common_chat_templates_inputs& inputs,
@@ -40,6 +59,8 @@ common_chat_params mended(
     auto how = common_chat_templates_apply(templates, inputs);
     if (inputs.tool_choice == COMMON_CHAT_TOOL_CHOICE_REQUIRED) {
         force_call(how, inputs);
+    } else if (!inputs.json_schema.empty()) {
+        drop_fence(how.grammar);
     }
     if (!how.grammar.empty()) {
         how.grammar = mended_grammar(how.grammar, rules);
