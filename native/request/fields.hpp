@@ -86,6 +86,7 @@ inline constexpr RequestField repeat_last_n{.name = "repeat_last_n", .type = Fie
 inline constexpr RequestField repeat_penalty{.name = "repeat_penalty", .type = FieldType::Number, .operations = 0x2008e, .min = 0.01, .max = 10, .fallback = 1};
 inline constexpr RequestField response_format{.name = "response_format", .type = FieldType::Other, .operations = 0xce};
 inline constexpr RequestField return_documents{.name = "return_documents", .type = FieldType::Boolean, .operations = 0x10000, .fallback = 0};
+inline constexpr RequestField return_progress{.name = "return_progress", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
 inline constexpr RequestField return_settings{.name = "return_settings", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
 inline constexpr RequestField return_tokens{.name = "return_tokens", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
 inline constexpr RequestField samplers{.name = "samplers", .type = FieldType::Other, .operations = 0x2008e, .items = 32, .max_bytes = 40};
@@ -108,6 +109,7 @@ inline constexpr RequestField task{.name = "task", .type = FieldType::Choice, .o
 inline constexpr RequestField temperature{.name = "temperature", .type = FieldType::Number, .operations = 0x2c08e, .min = 0, .max = 100, .fallback = 1};
 inline constexpr RequestField text{.name = "text", .type = FieldType::Other, .operations = 0x20000};
 inline constexpr RequestField timestamp_granularities{.name = "timestamp_granularities", .type = FieldType::Other, .operations = 0x4000, .items = 2};
+inline constexpr RequestField timings_per_token{.name = "timings_per_token", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
 inline constexpr RequestField tokens{.name = "tokens", .type = FieldType::Other, .operations = 0x20};
 inline constexpr RequestField tool_choice{.name = "tool_choice", .type = FieldType::Other, .operations = 0x200c2};
 inline constexpr RequestField tools{.name = "tools", .type = FieldType::Other, .operations = 0x200c2, .items = 128};
@@ -199,6 +201,7 @@ inline constexpr const RequestField* kAll[] = {
     &repeat_penalty,
     &response_format,
     &return_documents,
+    &return_progress,
     &return_settings,
     &return_tokens,
     &samplers,
@@ -219,6 +222,7 @@ inline constexpr const RequestField* kAll[] = {
     &temperature,
     &text,
     &timestamp_granularities,
+    &timings_per_token,
     &tokens,
     &tool_choice,
     &tools,

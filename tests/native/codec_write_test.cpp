@@ -70,8 +70,8 @@ const Json kTimings = {
     {"prompt_per_second", 15000 / 12.346},
     {"predicted_n", 3},
     {"predicted_ms", 30.0},
-    {"predicted_per_token_ms", 10.0},
-    {"predicted_per_second", 100.0},
+    {"predicted_per_token_ms", 15.0}, // the first token comes from prefill
+    {"predicted_per_second", 2000 / 30.0},
     {"first_token_ms", 15.0},
 };
 
@@ -96,6 +96,25 @@ TEST_CASE("a chat's last chunk has the finish reason and the timings") {
     CHECK(last["choices"][0]["finish_reason"] == "stop");
     CHECK(last["choices"][0]["delta"] == Json::object());
     CHECK(last["timings"] == kTimings);
+}
+
+TEST_CASE("a chunk may report the prefill of the prompt, and the timings so far") {
+    auto chat = writer(SOTTO_OP_CHAT);
+    const auto told = counts();
+    const auto begins = Json::parse(chat.progress_chunk(0, {40, 8, 8, 0}, nullptr));
+    check_head(begins, "chatcmpl-65537", "chat.completion.chunk");
+    CHECK(begins["choices"][0]["delta"] == Json{{"role", "assistant"}});
+    const Json progress = {{"total", 40}, {"cache", 8}, {"processed", 8}, {"time_ms", 0.0}};
+    CHECK(begins["prompt_progress"] == progress);
+    CHECK_FALSE(begins.contains("timings"));
+    const auto ends = Json::parse(chat.progress_chunk(0, {40, 8, 40, 1.5}, &told));
+    CHECK(ends["choices"][0]["delta"] == Json::object());
+    CHECK(ends["prompt_progress"]["processed"] == 40);
+    CHECK(ends["prompt_progress"]["time_ms"] == 1.5);
+    CHECK(ends["timings"] == kTimings);
+    CHECK(Json::parse(chat.chunk(0, text("Hel"), {}, &told))["timings"] == kTimings);
+    auto completion = writer(SOTTO_OP_COMPLETION);
+    CHECK(Json::parse(completion.progress_chunk(0, {1, 0, 1, 1}, nullptr))["choices"][0]["text"] == "");
 }
 
 TEST_CASE("an empty answer still has one chunk with the role") {

@@ -67,6 +67,39 @@ TEST_CASE("a choice says what ended it") {
     }
 }
 
+TEST_CASE("a request may ask for the progress of its prefill") {
+    Game game;
+    game.have("npc", R"({"tokens": ["a", "b"], "prompt_tokens": 600})");
+    const std::string more = R"(, "n": 2, "return_progress": true, "timings_per_token": true)";
+    std::uint32_t processed = 0;
+    std::size_t told = 0;
+    for (const auto& event :
+         game.finish(game.ask("npc", "hi", {.more = more, .flags = SOTTO_REQUEST_CHUNKS}))) {
+        if (event.kind == SOTTO_EVENT_PROGRESS) {
+            const auto chunk = Json::parse(event.json);
+            const auto progress = chunk.at("prompt_progress");
+            CHECK(event.index == 0);
+            CHECK(progress["total"] == 600);
+            CHECK((told == 0) == (progress["processed"] == 0));
+            CHECK((told == 0 || progress["processed"] > processed));
+            processed = progress["processed"];
+            CHECK(event.progress == doctest::Approx(processed / 600.0));
+            CHECK(chunk["timings"]["prompt_n"] == processed);
+            ++told;
+        } else if (event.kind == SOTTO_EVENT_TEXT) {
+            CHECK(Json::parse(event.json).contains("timings"));
+        }
+    }
+    CHECK(processed == 600);
+    CHECK(told > 1);
+    for (const auto& event : game.finish(game.ask("npc", "hi", {.more = R"(, "return_progress": true)"}))) {
+        CHECK((event.kind != SOTTO_EVENT_PROGRESS || event.json.empty()));
+    }
+    for (const auto& event : game.finish(game.ask("npc", "hi", {.flags = SOTTO_REQUEST_CHUNKS}))) {
+        CHECK(event.kind != SOTTO_EVENT_PROGRESS);
+    }
+}
+
 TEST_CASE("a response names the backend's build and is truncated once the context is full") {
     Game game;
     game.have("npc", R"({"tokens": ["a", "b\n"], "truncated_at": 1})");

@@ -125,6 +125,12 @@ def test_it_answers_as_llama_server_does() -> None:
         assert chunks[0]["choices"][0]["delta"] == {"role": "assistant", "content": None}
         assert all(chunk["system_fingerprint"].startswith("b") for chunk in chunks)
         assert chunks[-1]["choices"][0]["finish_reason"] == "length" and "timings" in chunks[-1]
+        wanted = {"prompt": "Hello there", "n_predict": 3, "return_progress": True, "timings_per_token": True}
+        parts = [json.loads(one) for one in server.events("/completion", wanted, **key)]
+        progress = [part["prompt_progress"] for part in parts if "prompt_progress" in part]
+        assert [one["processed"] for one in progress] == [progress[0]["cache"], progress[0]["total"]]
+        assert all(part["timings"]["predicted_n"] <= 3 for part in parts) and parts[0]["content"] == ""
+        assert parts[len(progress)]["tokens_predicted"] == 1
         verbose = ask(server, "/v1/chat/completions", {**CHAT, "verbose": True}, key)
         assert verbose["usage"]["completion_tokens"] == 5  # --n-predict
         assert verbose["__verbose"]["prompt"].startswith("<|im_start|>user\nHello<|im_end|>\n")

@@ -31,12 +31,12 @@ def text(data: bytes) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of media with a file, a link out of it, and a pipe."""
+    """A folder of media with a file, a link to another, and a pipe."""
     where = tmp_path_factory.mktemp("media")
     (where / "shown").mkdir()
     (where / "shown" / "red.png").write_bytes(RED)
     (where / "secret.png").write_bytes(BLUE)
-    (where / "shown" / "link.png").symlink_to(where / "secret.png")
+    (where / "shown" / "link.png").symlink_to(where / "shown" / "red.png")
     os.mkfifo(where / "shown" / "pipe.png")
     return where / "shown"
 
@@ -77,11 +77,12 @@ def test_files_of_the_folder_are_shown(server: serving.Served) -> None:
         for url in (
             "file://red.png",
             "file:////red.png",
+            "file://link.png",
             text(RED),
             f"data:image/png;base64,{text(RED)}",
         )
     ]
-    assert [status for status, _ in told] == [200] * 4
+    assert [status for status, _ in told] == [200] * 5
     answers = {answer["choices"][0]["message"]["content"] for _, answer in told}
     assert len(answers) == 1
 
@@ -89,7 +90,7 @@ def test_files_of_the_folder_are_shown(server: serving.Served) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "../secret.png", "red.png/../../secret.png", "link.png", "pipe.png", "", "none.png", "red.png%00",
+        "../secret.png", "red.png/../../secret.png", "pipe.png", "", "none.png", "red.png%00",
         "\0", "a" * 5000, "/etc/passwd", "~/red.png",
     ],
 )  # fmt: skip

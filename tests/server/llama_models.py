@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOUSE = ROOT / "samples" / "house_model"
 sys.path += [str(ROOT / "python"), str(ROOT / "tests" / "data")]
 
-VERSION = "1"  # of the files that are made here
+VERSION = "2"  # of the files that are made here
 RANKER_CONTEXT = 512
 RANKER_SEED = 23  # its weights rank the documents of test_rerank.py as a real ranker does
 INFILL = {"fim_pre": 3, "fim_suf": 4, "fim_mid": 0}  # special tokens of the house model
@@ -107,10 +107,10 @@ def write_ranker(path: Path, seed: int = RANKER_SEED) -> None:
 
 
 def write_gemma3(path: Path) -> None:
-    """Writes a gemma3 with a sliding window."""
+    """Writes a gemma3 with a sliding window of 512 tokens, that of Gemma 3 270M."""
     import make_tiny
 
-    make_tiny.CONTEXT = 2048
+    make_tiny.CONTEXT, make_tiny.WINDOW = 2048, 512
     make_tiny.transformer("gemma3", 4).write(path)
 
 

@@ -20,11 +20,13 @@ constexpr const char* kOwnFields[] = {
     "on_budget",
     "pinned",
     "priority",
+    "return_progress",
     "return_settings",
     "return_tokens",
     "session",
     "stream_options",
     "target_tps",
+    "timings_per_token",
 };
 
 const char* path_of(sotto_op op) {

@@ -65,6 +65,8 @@ struct ParsedRequest {
     bool include_usage = false;            // append a chunk with the usage
     bool logprobs = false;                 // return log probabilities
     bool return_tokens = false;            // return the ids of tokens
+    bool return_progress = false;          // report the prefill of the prompt
+    bool timings_per_token = false;        // chunks carry timings
     std::string path;                      // path of a saved state or a save game
     std::vector<NamedFile> files;          // of a save game
     SlotAction action = SlotAction::list;  // of SOTTO_OP_SLOTS
@@ -140,6 +142,14 @@ struct Counts {
     std::uint32_t accepted = 0;
     std::int32_t slot = -1; // number of the slot; -1: unknown
     bool truncated = false; // the prompt or the answer did not fit the context
+};
+
+// How far the prefill of a prompt is, in tokens.
+struct PrefillProgress {
+    std::uint32_t total = 0;
+    std::uint32_t cached = 0;
+    std::uint32_t processed = 0; // with `cached`
+    double ms = 0;               // since the stream was opened
 };
 
 // An increment of an answer.
@@ -230,7 +240,15 @@ public:
     // Sets the values in effect, a JSON object, that last_chunk() and response() repeat.
     void set_settings(std::string settings) { settings_ = std::move(settings); }
     // Returns one streaming chunk for answer `index`. `reports`: of the tokens of `delta`; may be empty.
-    std::string chunk(std::uint32_t index, const Delta& delta, const std::vector<TokenReport>& reports);
+    // `counts`: for the chunk's timings; null: none.
+    std::string chunk(
+        std::uint32_t index,
+        const Delta& delta,
+        const std::vector<TokenReport>& reports,
+        const Counts* counts = nullptr
+    );
+    // Returns a chunk without text that reports the prefill of answer `index`. `counts` as for chunk().
+    std::string progress_chunk(std::uint32_t index, const PrefillProgress& progress, const Counts* counts);
     // Returns the chunk that carries an answer's finish reason. `reports`: of tokens that no chunk carried.
     // `replaced`: the text of `complete` takes the place of all chunks of the answer.
     std::string last_chunk(
@@ -252,6 +270,7 @@ public:
 private:
     bool is_chat() const noexcept { return op_ == SOTTO_OP_CHAT; }
     bool first(std::uint32_t index);
+    const char* chunk_object() const noexcept;
 
     sotto_op op_;
     std::string id_;

@@ -222,6 +222,8 @@ void read_completion(sotto_op op, const Fields& body, ParsedRequest& requested) 
         );
     }
     requested.return_tokens = body.boolean(field::return_tokens).value_or(false);
+    requested.return_progress = body.boolean(field::return_progress).value_or(false);
+    requested.timings_per_token = body.boolean(field::timings_per_token).value_or(false);
     requested.include_usage = read_include_usage(body);
 }
 

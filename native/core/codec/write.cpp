@@ -38,20 +38,24 @@ Ordered usage(const Counts& counts) {
     };
 }
 
-// Adds the number of tokens and their time to `json`, under names that begin with `name`.
-void add_rate(Ordered& json, const std::string& name, std::uint32_t tokens, double ms) {
+// Adds the number of tokens and their time to `json`, under names that begin with `name`. `timed`: the number
+// of tokens that took the time.
+void add_rate(Ordered& json, const std::string& name, std::uint32_t tokens, std::uint32_t timed, double ms) {
     constexpr double kSecond = 1000; // ms
     const auto time = rounded(ms);
     json[name + "_n"] = tokens;
     json[name + "_ms"] = time;
-    json[name + "_per_token_ms"] = tokens > 0 ? time / tokens : 0;
-    json[name + "_per_second"] = time > 0 ? kSecond * tokens / time : 0;
+    json[name + "_per_token_ms"] = timed > 0 ? time / timed : 0;
+    json[name + "_per_second"] = time > 0 ? kSecond * timed / time : 0;
 }
 
 Ordered timings(const Counts& counts) {
     Ordered json = {{"cache_n", counts.cached}};
-    add_rate(json, "prompt", counts.prompt - counts.cached, counts.prompt_ms);
-    add_rate(json, "predicted", counts.generated, counts.generated_ms);
+    const auto prefilled = counts.prompt - counts.cached;
+    add_rate(json, "prompt", prefilled, prefilled, counts.prompt_ms);
+    const auto later =
+        counts.generated - std::min(counts.generated, 1U); // the first token comes from prefill
+    add_rate(json, "predicted", counts.generated, later, counts.generated_ms);
     json["first_token_ms"] = rounded(counts.first_token_ms);
     if (counts.drafted > 0) {
         json["draft_n"] = counts.drafted;
@@ -157,9 +161,15 @@ bool Writer::first(std::uint32_t index) {
     return !was;
 }
 
-std::string Writer::chunk(std::uint32_t index, const Delta& delta, const std::vector<TokenReport>& reports) {
+const char* Writer::chunk_object() const noexcept {
+    return is_chat() ? "chat.completion.chunk" : "text_completion";
+}
+
+std::string Writer::chunk(
+    std::uint32_t index, const Delta& delta, const std::vector<TokenReport>& reports, const Counts* counts
+) {
     Ordered choice = {{"index", index}};
-    auto whole = head(id_, is_chat() ? "chat.completion.chunk" : "text_completion", created_, model_);
+    auto whole = head(id_, chunk_object(), created_, model_);
     if (is_chat()) {
         Ordered json = Ordered::object();
         if (first(index)) {
@@ -183,6 +193,32 @@ std::string Writer::chunk(std::uint32_t index, const Delta& delta, const std::ve
     add_reports(choice, reports, is_chat(), parts_);
     choice["finish_reason"] = nullptr;
     whole["choices"] = Ordered::array({std::move(choice)});
+    if (counts != nullptr) {
+        whole["timings"] = timings(*counts);
+    }
+    return to_text(whole);
+}
+
+std::string
+Writer::progress_chunk(std::uint32_t index, const PrefillProgress& progress, const Counts* counts) {
+    auto whole = head(id_, chunk_object(), created_, model_);
+    Ordered choice = {{"index", index}};
+    if (is_chat()) {
+        choice["delta"] = first(index) ? Ordered{{"role", "assistant"}} : Ordered::object();
+    } else {
+        choice["text"] = "";
+    }
+    choice["finish_reason"] = nullptr;
+    whole["choices"] = Ordered::array({std::move(choice)});
+    whole["prompt_progress"] = {
+        {"total", progress.total},
+        {"cache", progress.cached},
+        {"processed", progress.processed},
+        {"time_ms", rounded(progress.ms)},
+    };
+    if (counts != nullptr) {
+        whole["timings"] = timings(*counts);
+    }
     return to_text(whole);
 }
 
@@ -193,7 +229,7 @@ std::string Writer::last_chunk(
     const Counts& counts,
     bool replaced
 ) {
-    auto whole = head(id_, is_chat() ? "chat.completion.chunk" : "text_completion", created_, model_);
+    auto whole = head(id_, chunk_object(), created_, model_);
     Ordered choice = {{"index", index}};
     if (is_chat()) {
         choice["delta"] = first(index) ? Ordered{{"role", "assistant"}} : Ordered::object();
@@ -211,7 +247,7 @@ std::string Writer::last_chunk(
 }
 
 std::string Writer::usage_chunk(const Counts& counts) const {
-    auto whole = head(id_, is_chat() ? "chat.completion.chunk" : "text_completion", created_, model_);
+    auto whole = head(id_, chunk_object(), created_, model_);
     whole["choices"] = Ordered::array();
     whole["usage"] = usage(counts);
     return to_text(whole);

@@ -88,6 +88,22 @@ void EventSender::progress(Slot& slot, float progress) {
     tell(slot, std::move(event));
 }
 
+void EventSender::prefilled(Stream& stream, const PrefillProgress& progress) {
+    auto& reply = *stream.reply;
+    auto event = make(reply.slot, SOTTO_EVENT_PROGRESS);
+    event->index = stream.index;
+    event->progress = static_cast<float>(progress.processed) / static_cast<float>(progress.total);
+    if (reply.chunked) {
+        auto counts = stream.counts();
+        counts.prompt = progress.processed;
+        counts.prompt_ms = progress.ms;
+        event->json = reply.writer.progress_chunk(
+            stream.index, progress, reply.parsed.timings_per_token ? &counts : nullptr
+        );
+    }
+    tell(reply.slot, std::move(event));
+}
+
 void EventSender::send(Stream& stream, const AnswerIncrement& increment) {
     auto& reply = *stream.reply;
     const auto make_event = [&](sotto_event_kind kind) {
@@ -109,7 +125,10 @@ void EventSender::send(Stream& stream, const AnswerIncrement& increment) {
         auto event = make_event(kind_of(delta.kind));
         event->text = delta.text;
         if (reply.chunked) {
-            event->json = reply.writer.chunk(stream.index, delta, reports);
+            const auto counts = stream.counts();
+            event->json = reply.writer.chunk(
+                stream.index, delta, reports, reply.parsed.timings_per_token ? &counts : nullptr
+            );
         }
         tell(reply.slot, std::move(event));
         reports.clear(); // sent with the first delta

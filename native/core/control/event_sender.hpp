@@ -21,6 +21,8 @@ public:
 
     void accepted(Slot& slot);
     void progress(Slot& slot, float progress);
+    // Sends how far the prefill of a stream's prompt is.
+    void prefilled(Stream& stream, const PrefillProgress& progress);
     // Sends the new parts of a stream's answer.
     void send(Stream& stream, const AnswerIncrement& increment);
     // Sends the finish reason of a complete answer and, after the last choice of a request, the usage and the

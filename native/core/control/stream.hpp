@@ -105,6 +105,10 @@ public:
     // Called after a step, whose item may state how many tokens the backend counted.
     void counted(const sotto_step_item& work) noexcept { usage_.counted(work); }
 
+    std::optional<PrefillProgress> take_progress(std::int64_t now) noexcept {
+        return usage_.take_progress(remaining, now);
+    }
+
     Counts counts() const noexcept;
     // Returns the number of its slot; -1 if the backend has not reported it since the stream got the slot.
     std::int32_t slot() const noexcept { return usage_.prompt().slot; }

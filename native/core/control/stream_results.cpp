@@ -65,7 +65,10 @@ void StreamResults::opened(const Job& job, OpenJob& open, Stream& stream) noexce
     } else if (stream.handle == nullptr) {
         ender_.answer(stream, std::move(open.opened.result));
     } else {
-        ender_.guarded(stream, [&] { stream.opened(open.opened, clock_.now()); });
+        ender_.guarded(stream, [&] {
+            stream.opened(open.opened, clock_.now());
+            tell_prefill(stream);
+        });
         meter_.remembered(stream.counts().cached);
     }
 }
@@ -119,6 +122,16 @@ void StreamResults::stepped(const Job& job, const StepJob& step, std::size_t ind
     }
 }
 
+// Reports the prefill of a request's first choice; the others share its prompt.
+void StreamResults::tell_prefill(Stream& stream) {
+    if (!stream.reply->parsed.return_progress || stream.index != 0) {
+        return;
+    }
+    if (const auto progress = stream.take_progress(clock_.now()); progress && progress->total > 0) {
+        sender_.prefilled(stream, *progress);
+    }
+}
+
 void StreamResults::hear(Stream& stream, const sotto_step_item& work, const AnswerIncrement& increment) {
     const bool first = stream.counts().generated == 0 && work.generated != 0;
     stream.stepped(work.remaining, work.generated != 0, clock_.now());
@@ -141,6 +154,7 @@ void StreamResults::hear(Stream& stream, const sotto_step_item& work, const Answ
         }
         return;
     }
+    tell_prefill(stream);
     sender_.send(stream, increment);
     if (increment.last) {
         finish(stream, increment);

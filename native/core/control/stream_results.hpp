@@ -50,6 +50,7 @@ private:
     void slots_done(SlotTask& task, Stream& stream);
     void resumed(const Job& job, const ResumeJob& resume, Stream& stream) noexcept;
     void stepped(const Job& job, const StepJob& step, std::size_t index) noexcept;
+    void tell_prefill(Stream& stream);
     void hear(Stream& stream, const sotto_step_item& work, const AnswerIncrement& increment);
     void finish(Stream& stream, const AnswerIncrement& increment);
     void check(const std::shared_ptr<Reply>& reply);

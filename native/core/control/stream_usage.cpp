@@ -23,6 +23,17 @@ void StreamUsage::stepped(const sotto_step_item& work) noexcept {
     prompt_.truncated = prompt_.truncated || work.truncated != 0;
 }
 
+std::optional<PrefillProgress>
+StreamUsage::take_progress(std::uint32_t remaining, std::int64_t now) noexcept {
+    const auto processed = prompt_.prompt - std::min(prompt_.prompt, remaining);
+    if (processed_ && processed <= *processed_) {
+        return std::nullopt; // a stream that was parked prefills some tokens again
+    }
+    const auto ms = processed_ ? milliseconds(now - opened_) : 0;
+    processed_ = processed;
+    return PrefillProgress{prompt_.prompt, prompt_.cached, processed, ms};
+}
+
 void StreamUsage::counted(const sotto_step_item& work) noexcept {
     if (work.prompt_tokens != 0) {
         prompt_.prompt = work.prompt_tokens;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/codec/codec.hpp"
 #include "module/backend.hpp"
@@ -15,6 +16,9 @@ public:
     void opened(const StreamInfo& info, std::int64_t now) noexcept;
     // Takes the token counts of a step's item, where the backend states them.
     void counted(const sotto_step_item& work) noexcept;
+    // Returns the progress of the prefill if it advanced since the last call, or at the first call.
+    // `remaining`: prompt tokens left to prefill.
+    std::optional<PrefillProgress> take_progress(std::uint32_t remaining, std::int64_t now) noexcept;
     // Called after each token.
     void generated(std::int64_t now) noexcept { last_ = now; }
     // Called after each step of the stream.
@@ -30,6 +34,7 @@ public:
 private:
     Counts prompt_;                // and what steps reported: draft tokens, slot, truncation
     std::uint32_t completion_ = 0; // tokens of the answer by the backend's count; 0: none was stated
+    std::optional<std::uint32_t> processed_; // prompt tokens in the progress that was last taken
     std::int64_t opened_ = 0;
     std::int64_t last_ = 0; // time of the last token
 };

@@ -18,6 +18,7 @@ from .settings import Settings
 from .tracing import Trace
 
 log = logging.getLogger("sotto.server")
+_PROGRESS = '"prompt_progress"'  # in a chunk before the first token
 
 
 class Service:
@@ -173,7 +174,7 @@ class Live:
         """Notes a response, or the next chunks of a stream."""
         self._last.extend(told)
         self._chunks += len(told)
-        if self.outcome is not None and self.outcome.stream:
+        if self.outcome is not None and self.outcome.stream and any(_PROGRESS not in one for one in told):
             self.outcome.begin()
 
     def fail(self, error: BaseException) -> None:

@@ -51,7 +51,6 @@ class Native(LlamaShape):
     only: Sequence[str] = ()
     tokens: bool = False
     silent: bool = False
-    timings_per_token: bool = False
     _lines: bool = False
     _told: int = 0
     _ids: list[int] = field(default_factory=list)
@@ -105,7 +104,7 @@ class Native(LlamaShape):
         if self.silent:
             return ""
         tokens = choice.get("tokens", [])
-        self._told += len(tokens) or 1
+        self._told += len(tokens) or "prompt_progress" not in chunk
         self._lines = self._lines or "\n" in choice["text"]
         made = {
             "index": self.index,
