@@ -23,7 +23,10 @@ _CHUNK = b"data: {"
 
 @dataclass
 class Load:
-    """What clients ask for. Prompts are `prompt` words, of which the first `shared` are the same in all."""
+    """What clients ask for. Prompts are `prompt` words, of which the first `shared` are the same in all.
+
+    A server may keep the prompts of an earlier run: take another `seed` for each run.
+    """
 
     port: int
     words: str
@@ -35,6 +38,7 @@ class Load:
     seconds: float = 10.0
     target_tps: float = 0.0
     once: bool = False
+    seed: int = 0
 
 
 @dataclass
@@ -92,7 +96,7 @@ def run(load: Load) -> Seen:
     seen, began = Seen(), time.monotonic()
     with selectors.DefaultSelector() as ready:
         for number in range(load.streams):
-            stream = Stream(load, words, random.Random(number))
+            stream = Stream(load, words, random.Random(f"{load.seed} {number}"))
             ready.register(stream.ask(), selectors.EVENT_READ, stream)
         while ready.get_map() and (load.once or time.monotonic() - began < load.seconds):
             for key, _ in ready.select(1):

@@ -95,10 +95,11 @@ def peer(name: str, runs: int, seconds: float, folder: Path) -> dict[str, Any]:
             "theirs": open_.enter_context(started(theirs, port)),
         }
         seen: dict[tuple[str, int], list[Seen]] = {}
-        for _ in range(runs):
+        for turn in range(runs):
             for shared in (0, 384):
+                sizes_of = {"prompt": 96 + shared, "shared": shared, "seconds": seconds, "seed": turn}
                 for who, server in servers.items():
-                    load = Load(server.port, words, prompt=96 + shared, shared=shared, seconds=seconds)
+                    load = Load(server.port, words, **sizes_of)
                     seen.setdefault((who, shared), []).append(asked(load))
     return {
         "model": name,
