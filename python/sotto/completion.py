@@ -10,7 +10,7 @@ from ._asking import Asks
 from ._handle import Unique
 from ._json import load
 from ._lib import lib
-from ._values import string
+from ._values import string, wrong_type
 from .errors import ArgumentError
 from .event import FinishReason
 from .messages import MessagesInput, PromptInput, as_messages
@@ -147,8 +147,11 @@ class Completes(Asks):
     def _text_body(
         self, prompt: PromptInput, model: str | None, fields: Mapping[str, Any]
     ) -> tuple[dict[str, Any], RequestOptions]:
-        given = list(prompt) if isinstance(prompt, list | tuple) else string("prompt", prompt)
-        return self._with_model(model, fields, prompt=given)
+        if isinstance(prompt, str):
+            string("prompt", prompt)
+        elif not isinstance(prompt, list | tuple):
+            raise wrong_type("prompt", prompt, "a str, or a list of tokens or of content parts")
+        return self._with_model(model, fields, prompt=prompt)
 
     def _with_model(
         self, model: str | None, fields: Mapping[str, Any], **more: Any

@@ -174,8 +174,11 @@ class Live:
         """Notes a response, or the next chunks of a stream."""
         self._last.extend(told)
         self._chunks += len(told)
-        if self.outcome is not None and self.outcome.stream and any(_PROGRESS not in one for one in told):
-            self.outcome.begin()
+        outcome = self.outcome
+        if outcome is None or not outcome.stream or outcome.first_s is not None:
+            return
+        if any(_PROGRESS not in one for one in told):
+            outcome.begin()
 
     def fail(self, error: BaseException) -> None:
         """Notes that the answer ended with an error."""
