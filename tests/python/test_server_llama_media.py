@@ -99,6 +99,13 @@ def test_other_files_are_refused(server: serving.Served, name: str) -> None:
     assert status == 400 and "file" in answer["error"]["message"]
 
 
+def test_the_number_of_files_is_limited(server: serving.Served) -> None:
+    part = {"type": "image_url", "image_url": {"url": "file://red.png"}}
+    messages = [{"role": "user", "content": [part] * 9}] * 2
+    status, _, answer = server.ask("/v1/chat/completions", {"messages": messages})
+    assert status == 400 and "at most 16 file:// URLs, not 18" in answer["error"]["message"]
+
+
 def test_a_completion_shows_images_and_its_slot_is_saved(server: serving.Served, models: Path) -> None:
     def complete(image: bytes) -> Any:
         prompt = {"prompt_string": f"What is this: {MARKER}\n", "multimodal_data": [text(image)]}

@@ -18,6 +18,7 @@ from ..routing import Route
 
 MARKER = "<__media__>"
 MAX_FILE = 32 << 20  # bytes
+MAX_FILES = 16  # of a chat; the engine takes no more images
 _FILE = "file://"
 _RAW = re.compile(r"[A-Za-z0-9+/]+={0,2}")  # base64 that is no URL
 _REFUSED = re.compile(r'the model reads text only, but \S+ has content of type "(image|input_audio)')
@@ -76,28 +77,45 @@ async def with_local_media(messages: object, folder: Path | None) -> object:
         folder: Folder that `file://` URLs are relative to. None: such URLs are refused.
 
     Raises:
-        HttpError: 400: a file is not there, outside of `folder`, or larger than `MAX_FILE`.
+        HttpError: 400: a file is not there, outside of `folder`, or larger than `MAX_FILE`; or there are more
+            than `MAX_FILES`.
     """
     if not isinstance(messages, list):
         return messages
+    files = sum(_is_file(_url(part)) for message in messages for part in _parts(message))
+    if files > MAX_FILES:
+        raise HttpError(400, f"invalid messages: expected at most {MAX_FILES} file:// URLs, not {files}")
     return [await _with_data(message, folder) for message in messages]
 
 
 async def _with_data(message: Any, folder: Path | None) -> Any:
-    content = message.get("content") if isinstance(message, dict) else None
-    if not isinstance(content, list):
-        return message
+    parts = _parts(message)
     made = []
-    for part in content:
-        image = part.get("image_url") if isinstance(part, dict) else None
-        url = image.get("url") if isinstance(image, dict) else None
-        if isinstance(url, str) and url.startswith(_FILE):
+    for part in parts:
+        url = _url(part)
+        if _is_file(url):
             url = _data_url(await asyncio.to_thread(_read, url.removeprefix(_FILE), folder))
             part = {**part, "image_url": {"url": url}}
-        elif isinstance(url, str) and _RAW.fullmatch(url):
+        elif _RAW.fullmatch(url):
             part = {**part, "image_url": {"url": f"data:;base64,{url}"}}
         made.append(part)
-    return {**message, "content": made}
+    return {**message, "content": made} if parts else message
+
+
+def _parts(message: Any) -> list[Any]:
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, list) else []
+
+
+def _url(part: Any) -> str:
+    """Returns the URL of a part with an image; empty: the part has none."""
+    image = part.get("image_url") if isinstance(part, dict) else None
+    url = image.get("url") if isinstance(image, dict) else None
+    return url if isinstance(url, str) else ""
+
+
+def _is_file(url: str) -> bool:
+    return url.startswith(_FILE)
 
 
 def _read(name: str, folder: Path | None) -> bytes:
