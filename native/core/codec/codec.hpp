@@ -148,7 +148,7 @@ struct Counts {
 struct PrefillProgress {
     std::uint32_t total = 0;
     std::uint32_t cached = 0;
-    std::uint32_t processed = 0; // with `cached`
+    std::uint32_t processed = 0; // cached tokens, and those prefilled
     double ms = 0;               // since the stream was opened
 };
 

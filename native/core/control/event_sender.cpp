@@ -1,5 +1,6 @@
 #include "core/control/event_sender.hpp"
 
+#include <optional>
 #include <utility>
 
 namespace sotto {
@@ -110,6 +111,7 @@ void EventSender::send(Stream& stream, const AnswerIncrement& increment) {
         stream.told = increment.tokens;
         return make(reply, stream.index, kind, increment.tokens);
     };
+    const auto counts = reply.parsed.timings_per_token ? std::optional(stream.counts()) : std::nullopt;
     auto reports = increment.reports;
     for (const auto& delta : increment.deltas) {
         if (reply.response != nullptr) {
@@ -125,10 +127,7 @@ void EventSender::send(Stream& stream, const AnswerIncrement& increment) {
         auto event = make_event(kind_of(delta.kind));
         event->text = delta.text;
         if (reply.chunked) {
-            const auto counts = stream.counts();
-            event->json = reply.writer.chunk(
-                stream.index, delta, reports, reply.parsed.timings_per_token ? &counts : nullptr
-            );
+            event->json = reply.writer.chunk(stream.index, delta, reports, counts ? &*counts : nullptr);
         }
         tell(reply.slot, std::move(event));
         reports.clear(); // sent with the first delta

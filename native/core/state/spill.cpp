@@ -34,7 +34,7 @@ void SpillRead::run() {
 
 void SpillFree::run() {
     for (const auto& extent : extents_) {
-        // One extent that cannot be freed must not keep the others, which nobody frees later.
+        // One extent that cannot be freed must not keep the others, which are freed only here.
         attempt([&] { scratch_->free(extent); }, [](sotto_status, const char*) {});
     }
 }
