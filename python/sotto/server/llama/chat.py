@@ -82,7 +82,8 @@ async def _answer(request: Request, service: Service, setup: Setup, asked: Asked
         given = wanted["chat_template_kwargs"]
         wanted["chat_template_kwargs"] = {**kwargs, **given} if isinstance(given, dict) else given
     body = continued(await engine_body(request, service, setup, wanted, fields.CHAT))
-    body["messages"] = await with_local_media(body.get("messages"), setup.media_dir)
+    if "messages" in body:
+        body["messages"] = await with_local_media(body["messages"], setup.media_dir)
     verbose = bool(wanted.get("verbose", setup.verbose))
     body.update(return_tokens=verbose, return_settings=verbose)
     shape = Chat(await service.fingerprint(), bool((body.get("stream_options") or {}).get("include_usage")))
