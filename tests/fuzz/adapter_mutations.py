@@ -145,7 +145,7 @@ def change_value(model: Model, dice: random.Random) -> tuple[str, bool]:
 
 
 def drop_value(model: Model, dice: random.Random) -> tuple[str, bool]:
-    """Leaves out what the metadata must say."""
+    """Removes one of the metadata keys that an adapter needs."""
     key = dice.choice(("general.type", "adapter.type", "general.architecture"))
     del model.values[key]
     return f"without {key}", True

@@ -42,6 +42,14 @@ def test_input(engine: sotto.Engine) -> None:
     }
 
 
+def test_a_prompt_of_content_parts_is_checked() -> None:
+    with sotto.Engine(module_dir=SCRIPTED, guardrails=CONFIG) as engine:
+        engine.load_model("npc", options={"tokens": ["Hm."]})
+        for prompt in ("the red wizard", [{"type": "text", "text": "the red wizard"}]):
+            with pytest.raises(sotto.SottoError, match="blocked by guardrail"):
+                engine.complete(prompt, model="npc")
+
+
 @pytest.mark.row("A-147", "A-148", "A-154")
 def test_stages_differ(engine: sotto.Engine) -> None:
     told = {

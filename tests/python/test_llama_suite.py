@@ -1,4 +1,4 @@
-"""`tests/server`: what runs llama.cpp's own server tests."""
+"""Tests of `tests/server/llama_suite.py`, which runs llama.cpp's own server tests."""
 
 from __future__ import annotations
 
