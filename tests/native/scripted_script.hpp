@@ -181,10 +181,7 @@ inline void compute(std::uint32_t additions) {
 }
 
 inline std::string last_text(const json& body) {
-    if (body.contains("prompt")) {
-        return body["prompt"];
-    }
-    const auto& content = body["messages"].back()["content"];
+    const auto& content = body.contains("prompt") ? body["prompt"] : body["messages"].back()["content"];
     return content.is_string() ? content.get<std::string>() : content.back()["text"].get<std::string>();
 }
 

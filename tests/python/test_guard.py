@@ -48,6 +48,7 @@ def test_a_prompt_of_content_parts_is_checked() -> None:
         for prompt in ("the red wizard", [{"type": "text", "text": "the red wizard"}]):
             with pytest.raises(sotto.SottoError, match="blocked by guardrail"):
                 engine.complete(prompt, model="npc")
+        assert engine.complete([{"type": "text", "text": "the wizard"}], model="npc").text == "Hm."
 
 
 @pytest.mark.row("A-147", "A-148", "A-154")
