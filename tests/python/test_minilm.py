@@ -93,7 +93,7 @@ def test_a_converted_encoder_has_the_vectors_of_the_reference(tmp_path: Path) ->
         ]
         assert read == [2, 5, 6, 8, 3]
         (vector,) = engine.embeddings("The kings").vectors
-    assert max(abs(x - y) for x, y in zip(vector, ENCODER.vector(read), strict=True)) < 1e-3  # float16
+    assert max(abs(x - y) for x, y in zip(vector, ENCODER.vector(read), strict=True)) < 3e-3  # bfloat16
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,11 @@ public:
         ggml_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
         context_.reset(ggml_init({.mem_size = 256U << 20, .mem_buffer = nullptr, .no_alloc = true}));
         weights_ = ggml_new_tensor_2d(context_.get(), shape.type, shape.depth, shape.columns);
-        const bool packed = ggml_cpu_has_avx2() != 0 && shape.type != GGML_TYPE_Q6_K; // as in llama.cpp
+#if defined __x86_64__
+        weights_->flags |= __builtin_cpu_supports("avx512bf16") ? sotto::llama::kBf16Weights : 0;
+#endif
+        const bool packs = shape.type == GGML_TYPE_Q4_0 || shape.type == GGML_TYPE_Q4_K;
+        const bool packed = ggml_cpu_has_avx2() != 0 && packs; // as in llama.cpp
         const auto bytes = ggml_nbytes(weights_);
         buffer_.reset(
             ggml_backend_buft_alloc_buffer(packed ? repacked() : ggml_backend_cpu_buffer_type(), bytes)
@@ -106,6 +110,8 @@ private:
         return nullptr;
     }
 
+    bool is_half() const { return shape_.type == GGML_TYPE_F16 || shape_.type == GGML_TYPE_BF16; }
+
     std::vector<std::uint8_t> plain_weights(std::size_t bytes) {
         std::vector<std::uint8_t> plain(bytes);
         std::normal_distribution<float> normal;
@@ -115,6 +121,9 @@ private:
             values[i] = fill_ == Fill::random    ? normal(chance_)
                         : fill_ == Fill::largest ? (i % 256 == 0 ? -8.0F : 7.0F)
                                                  : (i % 256 == 0 ? 7.0F : -8.0F);
+        }
+        for (auto& value : values) { // to values that need no more bits than bfloat16 has
+            value = is_half() ? ggml_bf16_to_fp32(ggml_fp32_to_bf16(value)) : value;
         }
         ggml_quantize_chunk(
             shape_.type, values.data(), plain.data(), 0, shape_.columns, shape_.depth, nullptr
@@ -178,6 +187,19 @@ TEST_CASE("a graph multiplies matrices deeper than a tile, and with few columns"
             check_graph({type, depth, 8, 20});
         }
         check_graph({type, 256, 1000, 20});
+    }
+}
+
+TEST_CASE("weights that may be computed in bfloat16 are multiplied without loss of what it holds") {
+    for (const auto type : {GGML_TYPE_F16, GGML_TYPE_BF16}) {
+        for (const std::int64_t rows : {1, 2, 15, 16, 17, 31, 33, 256, 257, 300}) {
+            check_graph({type, 384, 70, rows});
+        }
+        for (const std::int64_t depth : {32, 96, 512, 544, 1536, 4096}) {
+            check_graph({type, depth, 12, 20});
+            check_graph({type, depth, 1, 1});
+        }
+        check_graph({type, 40, 24, 20}); // not a multiple of 32
     }
 }
 

@@ -1,9 +1,12 @@
 // Compares the instruction sets that a tier needs with those of this CPU. Compiled for the baseline CPU.
 #include "isa/isa_tier.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <string_view>
 
 #if defined(__x86_64__) || defined(_M_X64)
 #  include <cpuid.h>
@@ -75,6 +78,16 @@ const char* missing_isa_feature() {
         }
     }
     return nullptr;
+}
+
+bool cpu_supports([[maybe_unused]] const char* name) {
+#ifdef SOTTO_X86
+    return std::any_of(std::begin(kFeatures), std::end(kFeatures), [&](const Feature& one) {
+        return std::string_view(one.name) == name && has(one);
+    });
+#else
+    return false;
+#endif
 }
 
 const char* isa_feature(unsigned i) {

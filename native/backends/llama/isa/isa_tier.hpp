@@ -12,6 +12,9 @@ extern const IsaTier kIsaTier;
 
 // Returns the name of an instruction set that the tier needs and this CPU lacks; nullptr if this CPU has all.
 const char* missing_isa_feature();
+// Returns true if this CPU supports the instruction set `name` of isa_features.inc; false on other
+// architectures.
+bool cpu_supports(const char* name);
 // Returns the name of feature `i` if the tier needs the feature, an empty string if not, and nullptr past the
 // last feature.
 const char* isa_feature(unsigned i);

@@ -47,7 +47,10 @@ function(sotto_add_matmul tier flags)
     endif()
     target_sources(sotto_ggml_cpu_${tier} PRIVATE ${ours}/devices/cpu/matmul/q6_k.cpp)
     target_compile_definitions(sotto_ggml_cpu_${tier} PRIVATE SOTTO_HAS_AVX2_MATMUL)
-    if(NOT SOTTO_HAS_AVX512)
+    if(SOTTO_HAS_AVX512)
+        target_sources(sotto_ggml_cpu_${tier} PRIVATE ${ours}/devices/cpu/matmul/bf16.cpp)
+        target_compile_definitions(sotto_ggml_cpu_${tier} PRIVATE SOTTO_HAS_BF16_MATMUL)
+    else()
         target_sources(sotto_ggml_cpu_${tier} PRIVATE ${ours}/devices/cpu/matmul/q4_0.cpp ${ours}/devices/cpu/matmul/q4_k.cpp)
         target_compile_definitions(sotto_ggml_cpu_${tier} PRIVATE SOTTO_HAS_AVX2_REPACK)
     endif()
@@ -72,6 +75,10 @@ set_source_files_properties(
 set_source_files_properties(
     ${ggml_cpu_dir}/ggml-cpu/repack.cpp PROPERTIES
     COMPILE_OPTIONS "-include;${CMAKE_CURRENT_SOURCE_DIR}/ggml_repack_hooks.h"
+)
+
+set_source_files_properties( # which checks at run time that the CPU has them
+    ${ours}/devices/cpu/matmul/bf16.cpp PROPERTIES COMPILE_OPTIONS -mavx512bf16
 )
 
 foreach(tier IN LISTS SOTTO_TIERS)

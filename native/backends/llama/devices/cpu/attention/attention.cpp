@@ -39,24 +39,30 @@ public:
         );
         for (std::int64_t key = 0; key < operands_.keys(); key += kTile) {
             const auto count = static_cast<int>(std::min<std::int64_t>(kTile, operands_.keys() - key));
-            const auto masked = classify_mask(key, count);
-            if (masked == Masked::all) {
-                continue;
+            if (const auto seen = seen_keys(key, count); seen.count > 0) {
+                attend(key + seen.first, seen.count, seen.masked);
             }
-            score(key, count);
-            apply_softcap(count);
-            if (masked == Masked::some) {
-                add_mask(key, count);
-            }
-            softmax_.update(count);
-            accumulate_values(key, count);
         }
         add_sinks();
         write_output();
     }
 
 private:
-    enum class Masked { none, some, all };
+    struct Seen {
+        int first;
+        int count;
+        bool masked; // for some of the rows
+    };
+
+    void attend(std::int64_t key, int count, bool masked) {
+        score(key, count);
+        apply_softcap(count);
+        if (masked) {
+            add_mask(key, count);
+        }
+        softmax_.update(count);
+        accumulate_values(key, count);
+    }
 
     // Score of (row, key). Layout: [row][key] if view_.by_row(), else [key][row].
     float& score_of(int row, int key) {
@@ -78,21 +84,30 @@ private:
         }
     }
 
-    Masked classify_mask(std::int64_t key, int count) const {
+    // Returns the keys of a tile from the first to the last one that is not masked for all rows. In a batch
+    // of several sequences, a row sees only the keys of its own.
+    Seen seen_keys(std::int64_t key, int count) const {
         constexpr ggml_fp16_t kMasked = 0xFC00; // minus infinity, as f16
         if (operands_.mask == nullptr) {
-            return Masked::none;
+            return {0, count, false};
         }
-        std::uint32_t others = 0;
-        std::uint32_t set = 0;
+        ggml_fp16_t others[kTile] = {};
+        ggml_fp16_t set = 0;
         for (auto one = view_.token(0); one <= view_.token(view_.rows() - 1); ++one) {
             const auto* mask = view_.mask(one, key);
             for (int i = 0; i < count; ++i) {
-                others |= static_cast<std::uint32_t>(mask[i] ^ kMasked);
-                set |= mask[i];
+                others[i] = static_cast<ggml_fp16_t>(others[i] | (mask[i] ^ kMasked));
+                set = static_cast<ggml_fp16_t>(set | mask[i]);
             }
         }
-        return others == 0 ? Masked::all : set == 0 ? Masked::none : Masked::some;
+        int first = 0;
+        while (first < count && others[first] == 0) {
+            ++first;
+        }
+        while (count > first && others[count - 1] == 0) {
+            --count;
+        }
+        return {first, count - first, set != 0};
     }
 
     void score(std::int64_t key, int count) {

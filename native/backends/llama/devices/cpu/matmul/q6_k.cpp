@@ -211,6 +211,11 @@ bool sotto_sgemm(
 bool sotto_mul_mat_tiled(const ggml_compute_params* params, ggml_tensor* to) {
     // with more rows, ggml's kernel is faster: it unpacks weights into a buffer
     constexpr std::int64_t kMaxRows = 32;
+#ifdef SOTTO_HAS_BF16_MATMUL
+    if (sotto_multiply_bf16(params, to)) {
+        return true;
+    }
+#endif
     if (to->src[0]->type == GGML_TYPE_Q6_K && to->src[1]->ne[1] <= kMaxRows) {
         return false;
     }
