@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import logging
 from pathlib import Path
 from typing import Any
@@ -113,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
         logging.getLogger("sotto.server").warning(
             "anybody who reaches %s may use this server; --api-key restricts it", arguments.host
         )
-    asyncio.run(
+    serving.run(
         serving.serve(
             address,
             _models(arguments),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import re
 from collections.abc import Callable, Sequence
@@ -13,11 +12,11 @@ from starlette.middleware import Middleware
 
 from ... import aio
 from ...errors import SottoError
-from .. import anthropic, application, health
+from .. import anthropic, application, health, serving
 from ..logs import prepare
 from ..routing import Route
 from ..service import Service
-from ..serving import Model, load_model, serve
+from ..serving import Model, load_model
 from . import chat, completions, fields, predict, props
 from . import routes as native_routes
 from .config import Adapter, Config, config
@@ -37,8 +36,8 @@ def run(arguments: Sequence[str], say: Callable[[str], None]) -> int:
     """
     using = config(parse(arguments))
     prepare("json" if using.log_json else "text")
-    asyncio.run(
-        serve(
+    serving.run(
+        serving.serve(
             using.addresses,
             using.models,
             using.engine,
