@@ -239,6 +239,30 @@ def test_escapes_of_json_hide_nothing(speaker: sotto.Engine) -> None:
         speaker.chat(r"the tr\u0061pdoor", model="npc")
 
 
+def said_in(*parts: str | None) -> str:
+    """The body of a chat whose message has these texts as parts; None: an image."""
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,"}}
+    content = [image if part is None else {"type": "text", "text": part} for part in parts]
+    return json.dumps({"model": "npc", "messages": [{"role": "user", "content": content}]})
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [("open the trap", "door"), ("hello", "open the t", "r4p", "door, friend"), ("the trapdoor", "hi")],
+)
+def test_a_phrase_that_is_split_over_parts_is_blocked(speaker: sotto.Engine, parts: tuple[str, ...]) -> None:
+    with pytest.raises(sotto.InferenceError, match=r"messages\[0\].content\[0\].text: blocked by guardrail"):
+        speaker.llm_chat_completion(said_in(*parts))
+
+
+def test_parts_that_are_rewritten_become_one(speaker: sotto.Engine) -> None:
+    def answer(*parts: str) -> str:
+        return json.loads(speaker.llm_chat_completion(said_in(*parts)))["choices"][0]["message"]["content"]
+
+    assert answer("my code is 12", "34") == "my code is ****"
+    assert "there" in answer("hello", "there")
+
+
 def test_rewritten_texts(speaker: sotto.Engine) -> None:
     assert speaker.chat("damn it", model="npc").text == "darn it"
     assert speaker.chat("my code is 1234", model="npc").text == "my code is ****"

@@ -17,19 +17,66 @@ using guard::Stage;
 // Called with a text of a body, its path, and whether it is new in the conversation.
 using Visit = std::function<void(Ordered& text, const std::string& path, bool is_new)>;
 
+bool is_text_part(const Ordered& part) {
+    return part.is_object() && part.contains("text") && part["text"].is_string();
+}
+
+Ordered joined(const Ordered& parts, std::size_t first, std::size_t end, std::string_view separator) {
+    auto text = parts[first]["text"].get<std::string>();
+    for (auto i = first + 1; i < end; ++i) {
+        text.append(separator).append(parts[i]["text"].get_ref<const std::string&>());
+    }
+    return text;
+}
+
+// Visits neighbouring text parts as one text: a model reads them as one. Chat templates join them with a line
+// break; a phrase may also be split within a word. If the text is rewritten, the parts become one. Returns
+// their end.
+std::size_t visit_neighbours(
+    Ordered& parts,
+    std::size_t first,
+    std::size_t end,
+    const std::string& path,
+    bool is_new,
+    const Visit& visit
+) {
+    for (const std::string_view separator : {"", "\n"}) {
+        const bool last = separator == "\n";
+        if (!last && end - first == 1) {
+            continue;
+        }
+        const auto before = joined(parts, first, end, separator);
+        auto text = before;
+        visit(text, path, is_new && last);
+        if (text != before) {
+            parts[first]["text"] = std::move(text);
+            const auto begin = parts.begin() + static_cast<std::ptrdiff_t>(first);
+            parts.erase(begin + 1, begin + static_cast<std::ptrdiff_t>(end - first));
+            end = first + 1;
+        }
+    }
+    return end;
+}
+
 // Visits a string, or each text of a list of strings or content parts.
 void visit_texts(Ordered& value, const std::string& path, bool is_new, const Visit& visit) {
     if (value.is_string()) {
         visit(value, path, is_new);
     }
-    for (std::size_t i = 0; value.is_array() && i < value.size(); ++i) {
-        auto& part = value[i];
+    for (std::size_t i = 0; value.is_array() && i < value.size();) {
         const auto where = path + "[" + std::to_string(i) + "]";
-        if (part.is_string()) {
-            visit(part, where, is_new);
-        } else if (part.is_object() && part.contains("text") && part["text"].is_string()) {
-            visit(part["text"], where + ".text", is_new);
+        if (!is_text_part(value[i])) {
+            if (value[i].is_string()) {
+                visit(value[i], where, is_new);
+            }
+            ++i;
+            continue;
         }
+        auto end = i + 1;
+        while (end < value.size() && is_text_part(value[end])) {
+            ++end;
+        }
+        i = visit_neighbours(value, i, end, where + ".text", is_new, visit);
     }
 }
 
@@ -157,7 +204,10 @@ std::optional<std::string> guarded_body(
         return std::nullopt;
     }
     auto request = parse_ordered(body);
-    visit_body(op, request, [&](Ordered& text, const std::string& path, bool) {
+    visit_body(op, request, [&](Ordered& text, const std::string& path, bool is_new) {
+        if (!is_new) {
+            return;
+        }
         const auto found = std::ranges::find(texts, path, &GuardedText::path);
         const auto index = static_cast<std::size_t>(found - texts.begin());
         if (index < verdicts.size()) {
