@@ -1,0 +1,83 @@
+"""`LlamaGrammar`: what an answer must match."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from .._json import load
+from .._values import invalid
+from .errors import ValidationError
+
+_RULE = re.compile(r"^[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*::=", re.M)
+
+
+class LlamaGrammar:
+    """A grammar for answers: GBNF, or a JSON schema. One object serves any number of models.
+
+    The model compiles the grammar when a request uses it, and then reports mistakes in it.
+
+    >>> grammar = LlamaGrammar.from_string('root ::= "yes" | "no"')
+    >>> llm.create_chat_completion(messages, grammar=grammar)
+    """
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._fields = dict(fields)
+
+    @classmethod
+    def from_string(cls, gbnf: str, root: str = "root") -> LlamaGrammar:
+        """Returns the grammar of a GBNF text.
+
+        Args:
+            gbnf: The rules.
+            root: Name of the rule that the whole answer matches.
+
+        Raises:
+            ValidationError: The text has no rule of that name.
+        """
+        if not isinstance(gbnf, str) or not gbnf.strip():
+            raise ValidationError(invalid("gbnf", gbnf, "the rules of a GBNF grammar"))
+        rules = set(_RULE.findall(gbnf))
+        if root not in rules:
+            known = ", ".join(sorted(rules)) or "none"
+            raise ValidationError(invalid("gbnf", gbnf, f"a rule '{root}'; its rules are: {known}"))
+        if root == "root":
+            return cls({"grammar": gbnf})
+        if "root" in rules:
+            raise ValidationError(invalid("root", root, "'root', which the grammar has; rename that rule"))
+        return cls({"grammar": f"{gbnf}\nroot ::= {root}\n"})
+
+    @classmethod
+    def from_json_schema(cls, schema: Mapping[str, Any] | str) -> LlamaGrammar:
+        """Returns the grammar of the JSON values that match a schema.
+
+        Args:
+            schema: The schema, also as JSON text.
+
+        Raises:
+            ValidationError: `schema` is not a JSON object.
+        """
+        found = load(schema) if isinstance(schema, str) else schema
+        if not isinstance(found, Mapping):
+            raise ValidationError(invalid("schema", schema, "a JSON schema, an object"))
+        return cls({"json_schema": dict(found)})
+
+    def body(self) -> dict[str, Any]:
+        """Returns the field of a request: `grammar` or `json_schema`."""
+        return dict(self._fields)
+
+    def __repr__(self) -> str:
+        ((kind, text),) = self._fields.items()
+        return f"<LlamaGrammar of a {'GBNF text' if kind == 'grammar' else 'JSON schema'}: {text!r:.60}>"
+
+
+def grammar_of(value: object) -> dict[str, Any]:
+    """Returns the field of a request for an argument `grammar`: a `LlamaGrammar`, GBNF text or None."""
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        value = LlamaGrammar.from_string(value)
+    if not isinstance(value, LlamaGrammar):
+        raise ValidationError(invalid("grammar", value, "a LlamaGrammar"))
+    return value.body()

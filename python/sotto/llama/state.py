@@ -1,0 +1,266 @@
+"""Part of `Llama`: sequences and their states, LoRA adapters, and figures."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from ..errors import SottoError
+from .answers import Json
+from .base import Base
+from .errors import LlamaError, ValidationError, translated
+
+_adapter_numbers = itertools.count(1)
+
+
+class Adapter:
+    """A LoRA adapter of one `Llama`, from `load_lora()`."""
+
+    def __init__(self, path: str, scale: float) -> None:
+        self.path = path
+        self.scale = scale
+
+    def __repr__(self) -> str:
+        return f"<sotto.llama adapter '{self.path}', scale {self.scale:g}>"
+
+
+class KeepsState(Base):
+    """Part of `Llama`: sequences and their states, LoRA adapters, and figures."""
+
+    # Sequences. A range is from position `p0` to before `p1`; -1: the beginning, or the end.
+
+    def reset(self) -> None:
+        """Empties all sequences, and the KV cache. Adapters stay."""
+        self.kv_cache_clear()
+
+    def kv_cache_clear(self) -> None:
+        """Empties all sequences. The next prompt is prefilled whole, unless instances share the model."""
+        opened = self._model()
+        with self._turns:
+            self._sequences.clear()
+            self._conversation = None
+            if opened.shared or not opened.card.get("context"):
+                return
+            with translated(LlamaError):
+                for slot in opened.engine.slots(opened.model):
+                    opened.engine.erase_slot(slot.id, model=opened.model)
+
+    def kv_cache_seq_rm(self, seq_id: int = 0, p0: int = -1, p1: int = -1) -> bool:
+        """Removes tokens from a sequence. It continues as a fresh run of the other tokens does.
+
+        Returns:
+            True if the range had tokens.
+        """
+        with self._changing():
+            return self._sequences.remove(seq_id, p0, p1)
+
+    def kv_cache_seq_cp(self, seq_id_src: int, seq_id_dst: int, p0: int = -1, p1: int = -1) -> None:
+        """Replaces a sequence by tokens of another one."""
+        with self._changing():
+            self._sequences.copy(seq_id_src, seq_id_dst, p0, p1)
+
+    def kv_cache_seq_keep(self, seq_id: int) -> None:
+        """Empties all other sequences."""
+        with self._changing():
+            self._sequences.keep(seq_id)
+
+    def kv_cache_seq_add(self, seq_id: int, p0: int, p1: int, delta: int) -> None:
+        """Adds `delta` to positions. Tokens whose position is then below 0 are removed.
+
+        The model reads the tokens of a sequence one after the other: a gap between positions has no effect on
+        its answers.
+
+        Raises:
+            ValidationError: Positions would no longer rise.
+        """
+        with self._changing():
+            self._sequences.shift(seq_id, p0, p1, delta)
+
+    def kv_cache_seq_pos_max(self, seq_id: int = 0) -> int:
+        """Returns the last position of a sequence; -1: it is empty."""
+        self._model()
+        with self._turns:
+            return self._sequences[seq_id].end
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        self._model()
+        with self._turns:
+            yield
+            self._conversation = None
+
+    # States
+
+    def get_state(self) -> bytes:
+        """Returns all sequences with their KV cache.
+
+        Raises:
+            LlamaError: The state cannot be made.
+        """
+        self._model()
+        with self._turns:
+            return self._sequences.pack(self._saved)
+
+    def set_state(self, data: bytes) -> int:
+        """Restores what `get_state()` returned, in a process with the same model.
+
+        Returns:
+            The number of bytes.
+
+        Raises:
+            LlamaError: The state is damaged, truncated, or of another model. The sequences stay as they are.
+        """
+        self._restored(bytes(data))
+        return len(data)
+
+    def save_state(self, path: str | os.PathLike[str]) -> bool:
+        """Saves all sequences with their KV cache to a file, whole or not at all. Returns True.
+
+        Raises:
+            LlamaError: The file cannot be written.
+        """
+        data, name = self.get_state(), os.fspath(path)
+        part = f"{name}.{os.getpid()}.part"
+        try:
+            with open(part, "wb") as file:
+                file.write(data)
+            os.replace(part, name)
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(part)
+            raise LlamaError(
+                f"invalid path '{name}': expected a file that can be written: {error}"
+            ) from error
+        return True
+
+    def load_state(self, path: str | os.PathLike[str]) -> int:
+        """Restores a file of `save_state()`, in a process with the same model.
+
+        Returns:
+            The number of tokens.
+
+        Raises:
+            LlamaError: The file cannot be read, is damaged, or of another model.
+        """
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError as error:
+            raise LlamaError(f"invalid path '{os.fspath(path)}': expected a state: {error}") from error
+        return self._restored(data)
+
+    def _restored(self, data: bytes) -> int:
+        self._model()
+        with self._turns:
+            count = self._sequences.unpack(data, self._restore)
+            self._conversation = None
+            return count
+
+    def _saved(self, tokens: list[int]) -> bytes:
+        """Returns the KV cache of tokens, without those for which the context has no room."""
+        body = {**self._body(), "prompt": tokens[: max(1, self._context() - 1)]}
+        with _file() as path, translated(LlamaError):
+            self._engine().save_state({**body, "path": path})
+            with open(path, "rb") as file:
+                return file.read()
+
+    def _restore(self, blob: bytes) -> None:
+        with _file() as path, translated(LlamaError):
+            with open(path, "wb") as file:
+                file.write(blob)
+            self._engine().restore_state({"model": self._model().model, "path": path})
+
+    # Adapters
+
+    def load_lora(self, path: str | os.PathLike[str], scale: float = 1.0) -> Adapter:
+        """Loads a LoRA adapter, which all later answers of this instance use.
+
+        Args:
+            path: GGUF file of the adapter, or the folder of a PEFT adapter.
+            scale: Strength, -1000 to 1000; 1: the full effect; 0: no effect.
+
+        Returns:
+            A handle for `remove_lora()`. Adapters add up.
+
+        Raises:
+            ModelLoadError: The adapter is missing, damaged, or made for another model.
+            ValidationError: `scale` is out of range.
+        """
+        opened = self._model()
+        name = f"llama-{next(_adapter_numbers)}"
+        adapter = Adapter(os.fspath(path), scale)
+        with self._turns, translated():
+            opened.engine.lora_load(opened.model, path, name=name, scale=scale)
+            self._adapters[adapter] = {"name": name, "scale": scale}
+        return adapter
+
+    def remove_lora(self, adapter: Any) -> None:
+        """Unloads an adapter.
+
+        Raises:
+            ValidationError: The adapter is not one of this instance, or was removed.
+        """
+        opened = self._model()
+        with self._turns:
+            if not isinstance(adapter, Adapter) or adapter not in self._adapters:
+                raise ValidationError(
+                    f"invalid adapter '{adapter!r}': expected a handle of load_lora() of this instance"
+                )
+            with translated():
+                opened.engine.lora_unload(opened.model, name=self._adapters[adapter]["name"])
+            del self._adapters[adapter]
+
+    def clear_lora(self) -> None:
+        """Unloads all adapters of this instance."""
+        self._model()
+        for adapter in list(self._adapters):
+            self.remove_lora(adapter)
+
+    def _drop_adapters(self) -> None:
+        """Unloads the adapters of a closed instance from a model that others still use."""
+        opened, adapters = self._opened, list(self._adapters.values())
+        self._adapters.clear()
+        if opened is None or not opened.shared:
+            return
+        for one in adapters:
+            with suppress(SottoError):  # the model, or the engine, is gone
+                opened.engine.lora_unload(opened.model, name=one["name"])
+
+    # Figures
+
+    def perf(self) -> Json:
+        """Returns times in ms, and counts of tokens, since the beginning or `perf_reset()`.
+
+        `t_load_ms`: loading; `t_p_eval_ms`, `n_p_eval`: prefill; `t_eval_ms`, `n_eval`: answers. Tokens that
+        the KV cache held are not counted as prefill. `t_start_ms` is the beginning on `time.perf_counter()`.
+        """
+        self._model()
+        perf = self._perf
+        return {
+            "t_start_ms": perf.start * 1000,
+            "t_load_ms": perf.load_ms,
+            "t_p_eval_ms": perf.t_p_eval_ms,
+            "t_eval_ms": perf.t_eval_ms,
+            "n_p_eval": perf.n_p_eval,
+            "n_eval": perf.n_eval,
+        }
+
+    def perf_reset(self) -> None:
+        """Sets the figures of `perf()` to 0, but for that of loading."""
+        self._model()
+        self._perf.reset()
+
+
+@contextmanager
+def _file() -> Iterator[str]:
+    """Context manager that yields the path of a temporary file, which only this user can read."""
+    handle, path = tempfile.mkstemp(".state", "sotto-")
+    os.close(handle)
+    try:
+        yield path
+    finally:
+        os.unlink(path)
