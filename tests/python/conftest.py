@@ -181,3 +181,11 @@ def adapted(adaptable: sotto.Engine) -> Iterator[sotto.Engine]:
     yield adaptable
     for adapter in adaptable.lora_list("tiny"):
         adaptable.lora_unload("tiny", name=adapter["name"])
+
+
+@pytest.fixture(scope="session")
+def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of random weights that babbles any byte; its context has 512 tokens."""
+    path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
+    make_tiny.transformer("llama", 1).write(path)
+    return path

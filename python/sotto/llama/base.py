@@ -64,8 +64,11 @@ class Base(Unique):
         return self._model().engine
 
     def _body(self) -> Json:
-        """Returns the fields that each request has: the model, and the adapters if there are any."""
-        body: Json = {"model": self._model().model}
+        """Returns the fields that each answer has: the model, its adapters, and what the response reports."""
+        opened = self._model()
+        body: Json = {"model": opened.model, "context_overflow": "error"}
+        if "vocabulary" in opened.details:  # else its backend reports no tokens
+            body["return_tokens"] = True
         if self._adapters:
             body["lora"] = list(self._adapters.values())
         return body

@@ -121,8 +121,7 @@ class Chats(Base):
         """Waits for the turn and submits a chat."""
         texts, tokens = read_stop(stop, self._ends(), self._model().details.get("vocabulary", 0))
         said = read_messages(messages)
-        body = {"return_tokens": True, "context_overflow": "error", **self._body()}
-        body |= {**words.sampling.body(), **fields, **words.fields}
+        body = {**self._body(), **words.sampling.body(), **fields, **words.fields}
         if texts:
             body["stop"] = texts
         self._turns.begin(thread)
@@ -131,7 +130,8 @@ class Chats(Base):
 
             def store(outcome: Outcome) -> None:
                 self._conversation = [*body["messages"], outcome.message]
-                self._sequences.defer(lambda: self._rendered(body) + outcome.tokens)
+                if "return_tokens" in body:
+                    self._sequences.defer(lambda: self._rendered(body) + outcome.tokens)
                 self._count(outcome)
 
             ending = Ending(self._turns, store)

@@ -139,10 +139,12 @@ class Sequences:
     def pack(self, save: Callable[[list[int]], bytes]) -> bytes:
         """Returns the sequences as bytes. `save` returns the KV cache of tokens."""
         self._settle()
-        blobs = [save(one.ids) if one.ids else b"" for one in self._all]
+        last = max((n for n, one in enumerate(self._all) if one.ids), default=-1)
+        kept = self._all[: last + 1]
+        blobs = [save(one.ids) if one.ids else b"" for one in kept]
         described = [
             {"tokens": one.ids, "positions": one.positions, "bytes": len(blob)}
-            for one, blob in zip(self._all, blobs, strict=True)
+            for one, blob in zip(kept, blobs, strict=True)
         ]
         text = json.dumps(described, separators=(",", ":")).encode()
         return _HEAD.pack(_MAGIC, _VERSION, zlib.crc32(text), len(text)) + text + b"".join(blobs)

@@ -162,7 +162,9 @@ class KeepsState(Base):
 
     def _saved(self, tokens: list[int]) -> bytes:
         """Returns the KV cache of tokens, without those for which the context has no room."""
-        body = {**self._body(), "prompt": tokens[: max(1, self._context() - 1)]}
+        body = self._body()
+        body.pop("return_tokens")
+        body["prompt"] = tokens[: max(1, self._context() - 1)]
         with _file() as path, translated(LlamaError):
             self._engine().save_state({**body, "path": path})
             with open(path, "rb") as file:

@@ -262,13 +262,7 @@ class Generates(Base):
     ) -> Started:
         """Waits for the turn and submits a text completion, which continues sequence 0."""
         texts, tokens = read_stop(stop, self._ends(), self._model().details.get("vocabulary", 0))
-        body = {
-            "return_tokens": True,
-            "context_overflow": "error",
-            **self._body(),
-            **sampling.body(),
-            **fields,
-        }
+        body = {**self._body(), **sampling.body(), **fields}
         if texts:
             body["stop"] = texts
         self._turns.begin(thread)

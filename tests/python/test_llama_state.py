@@ -1,0 +1,326 @@
+"""`sotto.llama`: sequences, states, adapters and figures of `Llama`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import make_tiny
+import sotto
+from adapting import RANK, SEED, SPREAD
+from make_adapter import write_merged
+from sotto.llama import Llama, LlamaError, ModelLoadError, SamplingParams, ValidationError
+
+GREEDY = SamplingParams(temperature=0, repeat_penalty=1.0)
+TEXT = "hello there, the river was a king"
+
+
+@pytest.fixture
+def llm(tiny_file: Path) -> Iterator[Llama]:
+    """A model of random weights with three sequences."""
+    with Llama(tiny_file, n_ctx=256, n_seq_max=3, n_threads=1, sampling=GREEDY) as llm:
+        yield llm
+
+
+def ids(llm: Llama, sequence: int = 0) -> list[int]:
+    return list(llm._sequences[sequence].ids)
+
+
+def logprobs(llm: Llama, prompt: Any = TEXT, **fields: Any) -> list[float]:
+    """The log probabilities of the twenty likeliest tokens at eight places."""
+    told = llm.generate(prompt, 8, logprobs=20, **fields)
+    assert isinstance(told, dict)
+    return [logprob for one in told["token_probs"] for _, logprob in one.top_logprobs]
+
+
+@pytest.mark.real
+@pytest.mark.row("C-012", "C-080", "C-085")
+def test_sequences_begin_and_end_empty(llm: Llama) -> None:
+    assert [llm.kv_cache_seq_pos_max(n) for n in range(3)] == [-1, -1, -1]
+    text = llm.generate(TEXT, 8)
+    assert llm.kv_cache_seq_pos_max() == len(ids(llm)) - 1 > 8
+    engine = llm._engine()
+    for clear in (llm.reset, llm.kv_cache_clear):
+        clear()
+        assert llm.kv_cache_seq_pos_max(0) == -1 and llm._engine() is engine
+        assert all(slot.n_tokens == 0 for slot in engine.slots())
+        assert llm.generate(TEXT, 8) == text
+
+
+@pytest.mark.real
+@pytest.mark.row("C-081")
+@pytest.mark.parametrize(("first", "last"), [(3, 9), (0, 2), (10, -1), (-1, 4), (5, 6)])
+def test_a_cut_sequence_continues_as_a_fresh_run(llm: Llama, first: int, last: int) -> None:
+    llm.generate(TEXT, 8)
+    before = ids(llm)
+    assert llm.kv_cache_seq_rm(0, first, last) is True
+    kept = before[: max(first, 0)] + (before[last:] if last >= 0 else [])
+    assert ids(llm) == kept
+    prompt = llm.tokenize(" so", add_special=not kept)
+    told = logprobs(llm, " so", reset_kv_cache=False)
+    llm.kv_cache_clear()
+    assert told == pytest.approx(logprobs(llm, [*kept, *prompt]), abs=1e-3)
+
+
+@pytest.mark.real
+@pytest.mark.row("C-081", "C-085")
+def test_cuts_at_the_end_keep_positions_and_the_kv_cache(llm: Llama) -> None:
+    llm.generate(TEXT, 8)
+    end = llm.kv_cache_seq_pos_max()
+    assert llm.kv_cache_seq_rm(0, end - 3, -1) and llm.kv_cache_seq_pos_max() == end - 4
+    assert llm.kv_cache_seq_rm(0, 2, 4) and llm.kv_cache_seq_pos_max() == end - 4
+    assert not llm.kv_cache_seq_rm(0, 2, 4) and not llm.kv_cache_seq_rm(0, 1000, -1)
+    assert not llm.kv_cache_seq_rm(1)
+    assert llm.kv_cache_seq_rm() and llm.kv_cache_seq_pos_max() == -1
+    llm.generate(TEXT, 8)
+    llm.perf_reset()
+    assert llm.kv_cache_seq_rm(0, end - 3, -1)
+    llm.generate(" so", 1, reset_kv_cache=False)
+    assert llm.perf()["n_p_eval"] <= len(llm.tokenize(" so", add_special=False))
+
+
+@pytest.mark.real
+@pytest.mark.row("C-082", "C-083")
+def test_a_copy_continues_as_its_source(llm: Llama) -> None:
+    llm.generate(TEXT, 8)
+    llm.kv_cache_seq_cp(0, 1)
+    llm.kv_cache_seq_cp(0, 2, 0, 5)
+    assert ids(llm, 1) == ids(llm) and ids(llm, 2) == ids(llm)[:5]
+    said = llm.generate(" so", 8, reset_kv_cache=False)
+    llm.kv_cache_seq_cp(1, 0)
+    assert llm.generate(" so", 8, reset_kv_cache=False) == said
+    assert llm.kv_cache_seq_pos_max(1) == len(ids(llm, 1)) - 1
+    llm.kv_cache_seq_keep(1)
+    assert llm.kv_cache_seq_pos_max(0) == llm.kv_cache_seq_pos_max(2) == -1 < llm.kv_cache_seq_pos_max(1)
+
+
+@pytest.mark.real
+@pytest.mark.row("C-084")
+def test_positions_are_shifted(llm: Llama) -> None:
+    llm.generate(TEXT, 8)
+    end, before = llm.kv_cache_seq_pos_max(), ids(llm)
+    llm.kv_cache_seq_add(0, 0, -1, 5)
+    assert llm.kv_cache_seq_pos_max() == end + 5
+    llm.kv_cache_seq_add(0, 0, -1, -5)
+    assert llm.kv_cache_seq_pos_max() == end and ids(llm) == before
+    llm.kv_cache_seq_rm(0, 4, 8)  # context shift: what is removed, and what follows it moves up
+    llm.kv_cache_seq_add(0, 8, -1, -4)
+    assert llm.kv_cache_seq_pos_max() == end - 4
+    told = logprobs(llm, " so", reset_kv_cache=False)
+    llm.kv_cache_clear()
+    fresh = [*before[:4], *before[8:], *llm.tokenize(" so", add_special=False)]
+    assert told == pytest.approx(logprobs(llm, fresh), abs=1e-3)
+    llm.kv_cache_seq_add(0, 0, -1, -2)
+    assert ids(llm)[:3] == fresh[2:5]
+    with pytest.raises(ValidationError, match="invalid delta '-2'"):
+        llm.kv_cache_seq_add(0, 5, -1, -2)
+
+
+@pytest.mark.real
+@pytest.mark.row("C-081", "C-082", "C-083", "C-084", "C-085", "C-112")
+def test_sequences_beyond_the_last_are_refused(llm: Llama) -> None:
+    calls = (
+        lambda: llm.kv_cache_seq_rm(3),
+        lambda: llm.kv_cache_seq_cp(0, 3),
+        lambda: llm.kv_cache_seq_cp(-1, 0),
+        lambda: llm.kv_cache_seq_keep(3),
+        lambda: llm.kv_cache_seq_add(3, 0, 1, 1),
+        lambda: llm.kv_cache_seq_pos_max(3),
+    )
+    for call in calls:
+        with pytest.raises(ValidationError, match=r"invalid seq_id '(3|-1)': expected 0 to 2"):
+            call()
+    assert llm.kv_cache_seq_pos_max(2) == -1
+
+
+@pytest.mark.real
+@pytest.mark.row("C-076", "C-077", "C-078", "C-079")
+def test_a_state_restores_all_sequences(llm: Llama, tiny_file: Path, tmp_path: Path) -> None:
+    llm.generate(TEXT, 8)
+    llm.kv_cache_seq_cp(0, 1, 0, 6)
+    tokens, path = ids(llm), tmp_path / "a.state"
+    assert llm.save_state(path) is True and path.stat().st_size > 1000
+    data = llm.get_state()
+    assert type(data) is bytes and data == path.read_bytes()
+    assert ids(llm) == tokens  # saving changes nothing
+    said = llm.generate(" so", 8, reset_kv_cache=False)
+    with Llama(tiny_file, n_ctx=256, n_seq_max=2, n_threads=1, sampling=GREEDY) as other:
+        for load in (lambda: other.load_state(path), lambda: other.set_state(data)):
+            other.kv_cache_clear()
+            assert load() in (len(tokens) + 6, len(data))
+            assert ids(other) == tokens and ids(other, 1) == tokens[:6]
+            other.perf_reset()
+            assert other.generate(" so", 8, reset_kv_cache=False) == said
+            assert other.perf()["n_p_eval"] <= 1 + len(other.tokenize(" so", add_special=False))
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.real
+@pytest.mark.row("C-076", "C-077", "C-079")
+def test_wrong_states_are_refused_and_change_nothing(llm: Llama, tmp_path: Path) -> None:
+    llm.generate(TEXT, 8)
+    llm.kv_cache_seq_cp(0, 1)
+    data, tokens = llm.get_state(), ids(llm)
+    chance = random.Random(1)
+    wrong = [data[: chance.randrange(len(data))] for _ in range(30)] + [b"", b"x", data + b"x"]
+    for _ in range(30):
+        flipped = bytearray(data)
+        flipped[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        wrong.append(bytes(flipped))
+    for one in wrong:
+        with pytest.raises(LlamaError):
+            llm.set_state(one)
+    (tmp_path / "a.state").write_bytes(data[:-1])
+    for path in (tmp_path / "a.state", tmp_path / "none", tmp_path):
+        with pytest.raises(LlamaError):
+            llm.load_state(path)
+    for path in (tmp_path / "no folder" / "a", tmp_path):
+        with pytest.raises(LlamaError, match="expected a file that can be written"):
+            llm.save_state(path)
+    make_tiny.transformer("llama", 9).write(tmp_path / "other.gguf")
+    with Llama(tmp_path / "other.gguf", n_ctx=256, n_seq_max=3, n_threads=1) as other:
+        with pytest.raises(LlamaError, match="the state has model"):
+            other.set_state(data)
+        with (
+            Llama(tmp_path / "other.gguf", n_threads=1) as small,
+            pytest.raises(LlamaError, match="n_seq_max"),
+        ):
+            small.set_state(data)
+        assert other.kv_cache_seq_pos_max() == -1
+    assert ids(llm) == tokens and llm.set_state(data) == len(data)
+
+
+@pytest.mark.real
+@pytest.mark.row("C-078", "C-079")
+def test_an_empty_state_is_a_state(llm: Llama) -> None:
+    empty = llm.get_state()
+    assert len(empty) > 0
+    llm.generate(TEXT, 2)
+    assert llm.set_state(empty) == len(empty) and llm.kv_cache_seq_pos_max() == -1
+
+
+@pytest.mark.real
+@pytest.mark.row("C-087", "C-089", "C-090", "C-091", "C-092")
+def test_adapters_add_up_and_are_removed(lora_files: Path, tmp_path: Path) -> None:
+    def merged(name: str, parts: list[tuple[int, float]]) -> list[float]:
+        write_merged(tmp_path / name, SEED, parts, rank=RANK, spread=SPREAD)
+        with Llama(tmp_path / name, n_threads=1, sampling=GREEDY) as other:
+            return logprobs(other)
+
+    with Llama(lora_files / "tiny.gguf", n_threads=1, sampling=GREEDY) as llm:
+        base = logprobs(llm)
+        first = llm.load_lora(str(lora_files / "11.gguf"), scale=0.5)
+        one = logprobs(llm)
+        assert one == pytest.approx(merged("one.gguf", [(11, 0.5)]), abs=1e-3) != base
+        second = llm.load_lora(lora_files / "12.gguf")
+        both = merged("both.gguf", [(11, 0.5), (12, 1.0)])
+        assert logprobs(llm) == pytest.approx(both, abs=1e-3)
+        llm.reset()  # adapters stay
+        assert logprobs(llm) == pytest.approx(both, abs=1e-3)
+        llm.remove_lora(second)
+        assert logprobs(llm) == pytest.approx(one, abs=1e-6)
+        with pytest.raises(ValidationError, match="expected a handle"):
+            llm.remove_lora(second)
+        llm.load_lora(lora_files / "12.gguf", scale=0)
+        assert logprobs(llm) == pytest.approx(one, abs=1e-6)
+        llm.clear_lora()
+        assert logprobs(llm) == pytest.approx(base, abs=1e-6)
+        with pytest.raises(ValidationError, match="expected a handle"):
+            llm.remove_lora(first)
+
+
+@pytest.mark.real
+@pytest.mark.row("C-088", "C-089")
+def test_wrong_adapters_are_refused(lora_files: Path) -> None:
+    with Llama(lora_files / "tiny.gguf", n_threads=1, sampling=GREEDY) as llm:
+        base = logprobs(llm)
+        for path in (lora_files / "none.gguf", lora_files / "gemma.gguf"):
+            with pytest.raises(ModelLoadError, match=path.name):
+                llm.load_lora(path)
+        with pytest.raises(ValidationError, match="invalid scale 'nan'"):
+            llm.load_lora(lora_files / "11.gguf", scale=float("nan"))
+        assert logprobs(llm) == pytest.approx(base, abs=1e-6)
+
+
+@pytest.mark.real
+@pytest.mark.row("C-093", "C-094")
+def test_figures_count_tokens(llm: Llama) -> None:
+    keys = ["t_start_ms", "t_load_ms", "t_p_eval_ms", "t_eval_ms", "n_p_eval", "n_eval"]
+    assert list(llm.perf()) == keys and llm.perf()["n_eval"] == 0 and llm.perf()["t_load_ms"] > 0
+    llm.generate(TEXT, 5)
+    told = llm.perf()
+    assert told["n_eval"] == 5 and told["n_p_eval"] == len(llm.tokenize(TEXT))
+    assert told["t_p_eval_ms"] > 0 and told["t_eval_ms"] > 0
+    list(llm.generate_stream(TEXT, 5))
+    assert llm.perf()["n_eval"] == 10
+    llm.perf_reset()
+    assert [llm.perf()[key] for key in keys[2:]] == [0, 0, 0, 0]
+    assert llm.perf()["t_load_ms"] == told["t_load_ms"]
+
+
+@pytest.mark.real
+@pytest.mark.row("C-007", "C-008", "C-009", "C-010", "C-207")
+def test_instances_on_one_engine_share_a_model(tiny_file: Path, lora_files: Path) -> None:
+    with sotto.Engine(mode="prioritize_compute", threads=1) as engine:
+        first = Llama(tiny_file, engine=engine, sampling=GREEDY)
+        second = Llama(tiny_file, engine=engine, sampling=GREEDY)
+        other = Llama(tiny_file, engine=engine, n_ctx=64)
+        ids = [one["id"] for one in engine.memory()["models"]]
+        assert ids == [str(tiny_file), f"{tiny_file}#2"] and (first.n_ctx(), other.n_ctx()) == (512, 64)
+        assert first.generate(TEXT, 4) == second.generate(TEXT, 4)
+        second.load_lora(lora_files / "11.gguf")
+        assert logprobs(first) != logprobs(second)
+        second.close()
+        assert engine.lora_list(tiny_file) == []
+        assert first.generate(TEXT, 4)
+        for one in (first, other, first):
+            one.close()
+        assert engine.memory()["models"] == [] and engine.memory()["used"] == 0
+        with Llama(tiny_file, engine=engine, embeddings=True) as third:
+            third.embed("a")
+        assert engine.memory()["models"] == []
+
+
+@pytest.mark.real
+@pytest.mark.row("C-007", "C-008", "C-009", "C-010", "C-011")
+def test_a_closed_instance_answers_no_call(tiny_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Llama(tiny_file, n_threads=1) as llm:
+        assert llm.__enter__() is llm
+        engine, state, adapterless = llm._engine(), llm.get_state(), "closed" in repr(llm)
+    for _ in range(3):
+        llm.close()
+    assert engine._handle.closed and "closed" in repr(llm) and not adapterless
+    calls: list[Any] = [
+        lambda: llm.generate("a"),
+        lambda: llm.generate_stream("a"),
+        lambda: llm("a"),
+        lambda: llm.create_chat_completion([{"role": "user", "content": "a"}]),
+        lambda: llm.tokenize("a"),
+        lambda: llm.detokenize([1]),
+        lambda: llm.embed("a"),
+        lambda: llm.metadata,
+        lambda: llm.set_state(state),
+        lambda: llm.load_lora("a"),
+        *(getattr(llm, name) for name in ("n_ctx", "n_vocab", "token_bos", "get_chat_template", "reset")),
+        *(
+            getattr(llm, name)
+            for name in ("get_state", "perf", "perf_reset", "clear_lora", "kv_cache_seq_rm")
+        ),
+    ]
+    for call in calls:
+        with pytest.raises(LlamaError, match="closed"):
+            call()
+    opened: list[sotto.Engine] = []
+
+    def failing(self: sotto.Engine, model: str | None = None) -> Any:
+        opened.append(self)
+        raise sotto.InferenceError("no card")
+
+    monkeypatch.setattr(sotto.Engine, "model_info", failing)
+    with pytest.raises(ModelLoadError, match="no card"):
+        Llama(tiny_file)
+    assert opened[0]._handle.closed
