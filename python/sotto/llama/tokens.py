@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from .._json import load
 from .._values import invalid
 from .answers import Json
 from .base import Base
-from .errors import ValidationError, translated
+from .errors import LlamaError, ValidationError, translated
 
 
 class Describes(Base):
@@ -108,33 +109,33 @@ class Describes(Base):
 
     def n_vocab(self) -> int:
         """Returns the number of tokens of the model."""
-        return int(self._model().details["vocabulary"])
+        return int(self._fact("vocabulary"))
 
     def n_embd(self) -> int:
         """Returns the number of values of an embedding."""
-        return int(self._model().details["embedding_length"])
+        return int(self._fact("embedding_length"))
 
     def n_layer(self) -> int:
         """Returns the number of layers."""
-        return int(self._model().details["layers"])
+        return int(self._fact("layers"))
 
     def n_params(self) -> int:
         """Returns the number of parameters."""
-        return int(self._model().details["parameters"])
+        return int(self._fact("parameters"))
 
     def model_size(self) -> int:
         """Returns the bytes of all tensors."""
-        return int(self._model().details["size"])
+        return int(self._fact("size"))
 
     @property
     def metadata(self) -> dict[str, str]:
         """The metadata of the model's file, without arrays and chat templates."""
-        found: dict[str, str] = self._model().details["metadata"]
+        found: dict[str, str] = self._fact("metadata")
         return found
 
     def get_chat_template(self, name: str = "") -> str:
         """Returns a chat template of the model's file; "" if it has none of that name."""
-        templates: Mapping[str, str] = self._model().details["chat_templates"]
+        templates: Mapping[str, str] = self._model().details.get("chat_templates", {})
         return templates.get(name or "default", "")
 
     # Embeddings
@@ -170,6 +171,15 @@ class Describes(Base):
             body = {"model": opened.embedder(), "input": list(texts), "normalize": False}
             response: Json = load(opened.engine.embed(body))
         return {**response, "model": model or self._name()}
+
+    def _fact(self, name: str) -> Any:
+        opened = self._model()
+        if name not in opened.details:
+            backend = opened.card.get("backend")
+            raise LlamaError(
+                f"backend '{backend}' does not report the {name.replace('_', ' ')} of its models"
+            )
+        return opened.details[name]
 
     def _special(self, name: str) -> int:
         return int(self._model().details.get("special_tokens", {}).get(name, {"id": -1})["id"])

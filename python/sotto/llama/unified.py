@@ -78,7 +78,7 @@ class UnifiedLLM(Unique):
             temperature=known.temperature, top_p=known.top_p, top_k=known.top_k, min_p=known.min_p
         )
         llm = Llama(config.model_path, config, sampling, engine=engine)
-        if llm.get_chat_template() or known.chat_format is None:
+        if known.chat_format is None or llm._model().details.get("has_chat_template", True):
             return llm
         llm.close()
         return Llama(
