@@ -138,6 +138,23 @@ def test_options_of_speed_change_no_answer(tiny_file: Path) -> None:
         assert first(**options) == pytest.approx(wanted, abs=1e-3)
 
 
+@pytest.mark.row("C-113")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_are_as_many_as_allowed(tiny_file: Path, threads: int) -> None:
+    tasks = Path("/proc/self/task")
+    if not tasks.exists():
+        pytest.skip("no /proc on this system")
+
+    def computing() -> list[str]:
+        names = [(task / "comm").read_text().strip() for task in tasks.iterdir()]
+        return [name for name in names if name == "sotto-compute"]
+
+    before = len(computing())
+    with Llama(tiny_file, n_threads=threads) as llm:
+        llm.generate("hello there, the king", 8)
+        assert len(computing()) == before + threads
+
+
 @pytest.mark.row("C-118")
 @pytest.mark.parametrize("mapped", [True, False])
 def test_a_file_is_mapped_or_read(tiny_file: Path, mapped: bool) -> None:

@@ -8,7 +8,6 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _hub
 from .._gguf import read_values
 from .._json import dump
 from .._lib import library_folder
@@ -78,9 +77,11 @@ class Opened:
 
     def _where(self) -> str | None:
         """Returns the path of the model's file. Downloads a model of a hub."""
-        if self.path == _hub.HOUSE:
-            return str(library_folder() / "house.gguf")
-        return self.path if self.path.endswith(".gguf") else _hub.locate(self.path)
+        if self.path.endswith(".gguf"):
+            return self.path
+        from .._hub import HOUSE, locate
+
+        return str(library_folder() / "house.gguf") if self.path == HOUSE else locate(self.path)
 
     def _load_as(self, name: str, options: Mapping[str, Any]) -> None:
         path = self.path if self.path.endswith(".gguf") else None

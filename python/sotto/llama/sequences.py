@@ -7,13 +7,13 @@ run of its tokens does, and only tokens that the KV cache lacks are prefilled.
 
 from __future__ import annotations
 
-import json
 import struct
 import zlib
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from .._json import dump, load
 from .._values import invalid
 from .errors import GenerationError, LlamaError, ValidationError
 
@@ -146,7 +146,7 @@ class Sequences:
             {"tokens": one.ids, "positions": one.positions, "bytes": len(blob)}
             for one, blob in zip(kept, blobs, strict=True)
         ]
-        text = json.dumps(described, separators=(",", ":")).encode()
+        text = dump("state", {"sequences": described}).encode()
         return _HEAD.pack(_MAGIC, _VERSION, zlib.crc32(text), len(text)) + text + b"".join(blobs)
 
     def unpack(self, data: bytes, restore: Callable[[bytes], None]) -> int:
@@ -200,7 +200,7 @@ def _read(data: bytes) -> tuple[list[dict[str, Any]], list[bytes]]:
     text = data[_HEAD.size : _HEAD.size + size]
     if len(text) != size or zlib.crc32(text) != checksum:
         raise LlamaError("the state is damaged or truncated: its checksum does not match; save it again")
-    described: list[dict[str, Any]] = json.loads(text)
+    described: list[dict[str, Any]] = load(text.decode())["sequences"]
     blobs, at = [], _HEAD.size + size
     for one in described:
         blobs.append(data[at : at + one["bytes"]])
