@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import make_tiny
 import sotto
 from adapting import RANK, SEED, SPREAD
 from make_adapter import write_merged
 from sotto.llama import Llama, LlamaError, ModelLoadError, SamplingParams, ValidationError
+from sotto.llama.sequences import Sequences
 
 GREEDY = SamplingParams(temperature=0, repeat_penalty=1.0)
 TEXT = "hello there, the river was a king"
@@ -135,6 +139,74 @@ def test_sequences_beyond_the_last_are_refused(llm: Llama) -> None:
         with pytest.raises(ValidationError, match=r"invalid seq_id '(3|-1)': expected 0 to 2"):
             call()
     assert llm.kv_cache_seq_pos_max(2) == -1
+
+
+_POSITION = st.integers(-1, 12)
+_STEP = st.one_of(
+    st.tuples(st.just("append"), st.integers(0, 1), st.integers(0, 5)),
+    st.tuples(st.just("remove"), st.integers(0, 1), _POSITION, _POSITION),
+    st.tuples(st.just("copy"), st.integers(0, 1), st.integers(0, 1), _POSITION, _POSITION),
+    st.tuples(st.just("keep"), st.integers(0, 1)),
+    st.tuples(st.just("shift"), st.integers(0, 1), _POSITION, _POSITION, st.integers(-6, 6)),
+)
+
+
+@pytest.mark.row("C-081", "C-082", "C-083", "C-084", "C-085")
+@given(st.lists(_STEP, max_size=12))
+def test_sequences_are_maps_from_positions_to_tokens(steps: list[tuple[Any, ...]]) -> None:
+    sequences, wanted, new = Sequences(2), [{}, {}], iter(range(1000))
+    for name, *args in steps:
+        if name == "append":
+            number, count = args
+            tokens = [next(new) for _ in range(count)]
+            sequences[number].append(tokens)
+            end = max(wanted[number], default=-1)
+            wanted[number].update({end + 1 + i: token for i, token in enumerate(tokens)})
+            continue
+        if name == "keep":
+            sequences.keep(args[0])
+            wanted[1 - args[0]] = {}
+            continue
+        first, last = args[1:3] if name == "shift" else args[-2:]
+        chosen = {at for at in range(100) if at >= first and (last < 0 or at < last)}
+        if name == "remove":
+            had = chosen & wanted[args[0]].keys()
+            assert sequences.remove(*args) is bool(had)
+            wanted[args[0]] = {at: one for at, one in wanted[args[0]].items() if at not in chosen}
+        elif name == "copy" and args[0] != args[1]:
+            sequences.copy(*args)
+            wanted[args[1]] = {at: one for at, one in wanted[args[0]].items() if at in chosen}
+        elif name == "shift":
+            pairs = [(at + args[3] if at in chosen else at, one) for at, one in wanted[args[0]].items()]
+            left = [(at, one) for at, one in pairs if at >= 0]
+            if sorted({at for at, _ in left}) == [at for at, _ in left]:
+                sequences.shift(*args)
+                wanted[args[0]] = dict(left)
+            else:
+                with pytest.raises(ValidationError, match="invalid delta"):
+                    sequences.shift(*args)
+        for number, one in enumerate(wanted):
+            found = sequences[number]
+            assert dict(zip(found.positions, found.ids, strict=True)) == one
+            assert found.positions == sorted(one) and found.end == max(one, default=-1)
+    packed = sequences.pack(lambda ids: bytes(ids[:1][0] % 7 for _ in ids))
+    other = Sequences(2)
+    other.unpack(packed, lambda blob: None)
+    assert [other[n].positions for n in range(2)] == [sequences[n].positions for n in range(2)]
+
+
+@pytest.mark.real
+@pytest.mark.row("C-010")
+def test_closing_an_instance_ends_its_streams(tiny_file: Path) -> None:
+    llm = Llama(tiny_file, n_threads=1)
+    stream = llm.generate_stream(TEXT, 400)
+    next(stream)
+    llm.close()
+    with pytest.raises(LlamaError):
+        for _ in range(1000):
+            next(stream)
+    assert list(stream) == []
+    stream.close()
 
 
 @pytest.mark.real
@@ -282,6 +354,14 @@ def test_instances_on_one_engine_share_a_model(tiny_file: Path, lora_files: Path
         assert engine.memory()["models"] == [] and engine.memory()["used"] == 0
         with Llama(tiny_file, engine=engine, embeddings=True) as third:
             third.embed("a")
+        assert engine.memory()["models"] == []
+        kept, dropped = Llama(tiny_file, engine=engine), Llama(tiny_file, engine=engine)
+        dropped.load_lora(lora_files / "11.gguf")
+        del dropped
+        gc.collect()
+        assert engine.lora_list(tiny_file) == [] and kept.generate(TEXT, 1)
+        del kept
+        gc.collect()
         assert engine.memory()["models"] == []
 
 

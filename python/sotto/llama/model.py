@@ -19,7 +19,7 @@ from .errors import ValidationError
 from .opened import Opened
 from .sampling import SamplingParams
 from .sequences import Sequences
-from .state import KeepsState
+from .state import KeepsState, release
 from .turns import Turns
 
 _open: weakref.WeakSet[Llama] = weakref.WeakSet()
@@ -74,7 +74,7 @@ class Llama(Asynchronous, KeepsState):
         self._conversation = None
         self._turns = Turns()
         self._adapters = {}
-        self._end = weakref.finalize(self, self._opened.close)
+        self._end = weakref.finalize(self, release, self._opened, self._adapters)
         self._end.atexit = False  # an interpreter that ends closes its engines
         with _lock:
             _open.add(self)
@@ -92,10 +92,8 @@ class Llama(Asynchronous, KeepsState):
 
     def close(self) -> None:
         """Cancels answers and releases the model. A second call does nothing."""
-        opened = self._opened
-        if opened is None:
+        if self._opened is None:
             return
-        self._drop_adapters()
         self._opened = None
         with _lock:
             _open.discard(self)

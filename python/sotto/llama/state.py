@@ -13,6 +13,7 @@ from ..errors import SottoError
 from .answers import Json
 from .base import Base
 from .errors import LlamaError, ValidationError, translated
+from .opened import Opened
 
 _adapter_numbers = itertools.count(1)
 
@@ -222,16 +223,6 @@ class KeepsState(Base):
         for adapter in list(self._adapters):
             self.remove_lora(adapter)
 
-    def _drop_adapters(self) -> None:
-        """Unloads the adapters of a closed instance from a model that others still use."""
-        opened, adapters = self._opened, list(self._adapters.values())
-        self._adapters.clear()
-        if opened is None or not opened.shared:
-            return
-        for one in adapters:
-            with suppress(SottoError):  # the model, or the engine, is gone
-                opened.engine.lora_unload(opened.model, name=one["name"])
-
     # Figures
 
     def perf(self) -> Json:
@@ -255,6 +246,15 @@ class KeepsState(Base):
         """Sets the figures of `perf()` to 0, but for that of loading."""
         self._model()
         self._perf.reset()
+
+
+def release(opened: Opened, adapters: dict[object, Json]) -> None:
+    """Releases a model. Unloads an instance's adapters first, if others may still use the model."""
+    for one in adapters.values() if opened.shared else ():
+        with suppress(SottoError):  # the model, or the engine, is gone
+            opened.engine.lora_unload(opened.model, name=one["name"])
+    adapters.clear()
+    opened.close()
 
 
 @contextmanager
