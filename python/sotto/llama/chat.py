@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from .._json import load
 from .._values import invalid
@@ -34,6 +34,31 @@ _RENDERED = (  # fields that change the prompt
 
 class Chats(Base):
     """Part of `Llama`: chat completions."""
+
+    @overload
+    def create_chat_completion(
+        self,
+        messages: Sequence[Message],
+        max_tokens: int | None = 128,
+        stream: Literal[False] = False,
+        stop: Stop = None,
+        **kwargs: Any,
+    ) -> Json: ...
+
+    @overload
+    def create_chat_completion(
+        self,
+        messages: Sequence[Message],
+        max_tokens: int | None = 128,
+        *,
+        stream: Literal[True],
+        **kwargs: Any,
+    ) -> ChunkStream: ...
+
+    @overload
+    def create_chat_completion(
+        self, messages: Sequence[Message], *args: Any, **kwargs: Any
+    ) -> Json | ChunkStream: ...
 
     def create_chat_completion(
         self,

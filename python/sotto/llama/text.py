@@ -75,11 +75,28 @@ class Generates(Base):
         sampling: SamplingParams | None = None,
         stop: Stop = None,
         echo: bool = False,
-        logprobs: int | None = None,
-        stream: bool = False,
+        *,
+        stream: Literal[True],
         seed: int | None = None,
         reset_kv_cache: bool = True,
-    ) -> str | TextStream | Json: ...
+    ) -> TextStream: ...
+
+    @overload
+    def generate(
+        self,
+        prompt: Prompt,
+        max_tokens: int = 128,
+        sampling: SamplingParams | None = None,
+        stop: Stop = None,
+        echo: bool = False,
+        *,
+        logprobs: int,
+        seed: int | None = None,
+        reset_kv_cache: bool = True,
+    ) -> Json: ...
+
+    @overload
+    def generate(self, prompt: Prompt, *args: Any, **kwargs: Any) -> str | TextStream | Json: ...
 
     def generate(
         self,
@@ -134,6 +151,32 @@ class Generates(Base):
         """Continues a text, and streams the answer. Arguments and errors are those of `generate()`."""
         return self._text_stream(prompt, max_tokens, sampling, stop, False, seed, reset_kv_cache)
 
+    @overload
+    def __call__(
+        self,
+        prompt: Prompt,
+        max_tokens: int | None = 128,
+        stop: Stop = None,
+        echo: bool = False,
+        stream: Literal[False] = False,
+        **kwargs: Any,
+    ) -> Json: ...
+
+    @overload
+    def __call__(
+        self,
+        prompt: Prompt,
+        max_tokens: int | None = 128,
+        stop: Stop = None,
+        echo: bool = False,
+        *,
+        stream: Literal[True],
+        **kwargs: Any,
+    ) -> ChunkStream: ...
+
+    @overload
+    def __call__(self, prompt: Prompt, *args: Any, **kwargs: Any) -> Json | ChunkStream: ...
+
     def __call__(
         self,
         prompt: Prompt,
@@ -144,7 +187,35 @@ class Generates(Base):
         **kwargs: Any,
     ) -> Json | ChunkStream:
         """Continues a text, as `create_completion()` does."""
-        return self.create_completion(prompt, max_tokens, stop, echo, stream, **kwargs)
+        words: dict[str, Any] = {"stream": stream, **kwargs}
+        answer: Json | ChunkStream = self.create_completion(prompt, max_tokens, stop, echo, **words)
+        return answer
+
+    @overload
+    def create_completion(
+        self,
+        prompt: Prompt,
+        max_tokens: int | None = 128,
+        stop: Stop = None,
+        echo: bool = False,
+        stream: Literal[False] = False,
+        **kwargs: Any,
+    ) -> Json: ...
+
+    @overload
+    def create_completion(
+        self,
+        prompt: Prompt,
+        max_tokens: int | None = 128,
+        stop: Stop = None,
+        echo: bool = False,
+        *,
+        stream: Literal[True],
+        **kwargs: Any,
+    ) -> ChunkStream: ...
+
+    @overload
+    def create_completion(self, prompt: Prompt, *args: Any, **kwargs: Any) -> Json | ChunkStream: ...
 
     def create_completion(
         self,
