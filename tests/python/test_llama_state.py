@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+import struct
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -261,6 +264,26 @@ def test_wrong_states_are_refused_and_change_nothing(llm: Llama, tmp_path: Path)
             small.set_state(data)
         assert other.kv_cache_seq_pos_max() == -1
     assert ids(llm) == tokens and llm.set_state(data) == len(data)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [],
+        {"sequences": [3]},
+        {"sequences": [{"tokens": [1], "positions": [], "bytes": 0}]},
+        {"sequences": [{"tokens": [1, 2], "positions": [4, 4], "bytes": 0}]},
+        {"sequences": [{"tokens": [-1], "positions": [0], "bytes": 0}]},
+        {"sequences": [{"tokens": ["a"], "positions": [0], "bytes": 0}]},
+        {"sequences": [{"tokens": [], "positions": [], "bytes": -1}]},
+        {"sequences": [{"tokens": [], "positions": [], "bytes": 9}]},
+    ],
+)
+def test_a_forged_description_is_refused(told: Any) -> None:
+    text = json.dumps(told).encode()
+    data = struct.pack("<8sIIQ", b"SOTTOSEQ", 1, zlib.crc32(text), len(text)) + text
+    with pytest.raises(LlamaError):
+        Sequences(2).unpack(data, lambda blob: None)
 
 
 @pytest.mark.real

@@ -200,7 +200,7 @@ def _read(data: bytes) -> tuple[list[dict[str, Any]], list[bytes]]:
     text = data[_HEAD.size : _HEAD.size + size]
     if len(text) != size or zlib.crc32(text) != checksum:
         raise LlamaError("the state is damaged or truncated: its checksum does not match; save it again")
-    described: list[dict[str, Any]] = load(text.decode())["sequences"]
+    described = _described(load(text.decode(errors="replace")))
     blobs, at = [], _HEAD.size + size
     for one in described:
         blobs.append(data[at : at + one["bytes"]])
@@ -208,3 +208,22 @@ def _read(data: bytes) -> tuple[list[dict[str, Any]], list[bytes]]:
     if at != len(data):
         raise LlamaError(f"the state has {len(data)} of its {at} bytes; save it again")
     return described, blobs
+
+
+def _described(told: Any) -> list[dict[str, Any]]:
+    """Returns the descriptions of sequences. Raises `LlamaError` if they are not what `pack()` writes."""
+    found = told.get("sequences") if isinstance(told, dict) else None
+    if not isinstance(found, list) or not all(map(_is_sequence, found)):
+        raise LlamaError("the state is damaged: its description is not one of sequences; save it again")
+    return found
+
+
+def _is_sequence(one: Any) -> bool:
+    if not isinstance(one, dict):
+        return False
+    tokens, positions, size = (one.get(name) for name in ("tokens", "positions", "bytes"))
+    if not isinstance(tokens, list) or not isinstance(positions, list) or len(tokens) != len(positions):
+        return False
+    if not all(type(number) is int and number >= 0 for number in (*tokens, *positions, size)):
+        return False
+    return all(left < right for left, right in pairwise(positions))
