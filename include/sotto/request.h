@@ -62,6 +62,8 @@
  *     SOTTO_OP_OPEN_SESSION: session, model, system, messages, pinned; from (the session to fork), keep
  *     SOTTO_OP_CLOSE_SESSION: session;  SOTTO_OP_CHANGE_SESSION: session, and pinned or system or both
  *     SOTTO_OP_READ_SESSION: session, or nothing for a list of all sessions
+ *     SOTTO_OP_EDIT_SESSION: session, action ("rewind"), and turns (to drop; 1 by default) or keep (number of
+ *     first messages)
  */
 #ifndef SOTTO_REQUEST_H
 #define SOTTO_REQUEST_H
@@ -133,7 +135,12 @@ enum {
      * n_saved and n_written, n_restored and n_read (tokens and bytes), or n_erased. An action on a slot that
      * a stream has ends with SOTTO_ERROR_BUSY.
      */
-    SOTTO_OP_SLOTS = 21
+    SOTTO_OP_SLOTS = 21,
+    /**
+     * Drops the last turns of a session; see sotto_engine_rewind_session(). `json` of REQUEST_DONE: as of
+     * SOTTO_OP_OPEN_SESSION.
+     */
+    SOTTO_OP_EDIT_SESSION = 22
 };
 
 /** Request flags, combined with bitwise or. */

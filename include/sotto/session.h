@@ -102,6 +102,31 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_session_system(
 );
 
 /**
+ * Drops the last turns of an open session, for example if the player takes back what they said. Never waits.
+ *
+ * A turn is a user message and all messages up to the next user message. The KV cache of the messages that
+ * stay is reused by the next chat. Forks of the session are unchanged. While the session answers a chat, the
+ * rewind fails: cancel the chat first, which leaves the session as it was before the chat.
+ *
+ * `json` of SOTTO_EVENT_REQUEST_DONE: {"session": id, "messages": count, ...}.
+ *
+ * @param engine   The engine that stores the session.
+ * @param id       Id of the session.
+ * @param turns    Number of turns to drop. 0: 1.
+ * @param flags    SOTTO_REQUEST_PRIVATE or 0.
+ * @param request  Out: the request id that its event carries, or 0 on failure. NULL: not reported.
+ * @return SOTTO_OK, SOTTO_ERROR_ARGUMENT, SOTTO_ERROR_BUSY or SOTTO_ERROR_MEMORY. The event reports
+ *         SOTTO_ERROR_NOT_FOUND (no such session), SOTTO_ERROR_ARGUMENT (the session has fewer turns) or
+ *         SOTTO_ERROR_BUSY (the session answers a chat).
+ *
+ * @thread Any.
+ * @since  0.1
+ */
+SOTTO_API sotto_status SOTTO_CALL sotto_engine_rewind_session(
+    sotto_engine* engine, sotto_str id, uint32_t turns, sotto_request_flags flags, sotto_request* request
+);
+
+/**
  * Pins or unpins an open session. Never waits.
  *
  * @param engine   The engine that stores the session.

@@ -50,7 +50,6 @@ public:
 
         Iterator() noexcept = default;
         explicit Iterator(sotto_engine* engine) : engine_(engine) { ++*this; }
-
         reference operator*() const noexcept { return event_; }
         pointer   operator->() const noexcept { return &event_; }
         Iterator& operator++() {
@@ -69,7 +68,6 @@ public:
     };
 
     explicit Events(sotto_engine* engine) noexcept : engine_(engine) {}
-
     Iterator begin() const { return Iterator(engine_); }
     Iterator end() const noexcept { return {}; }
 
@@ -103,9 +101,7 @@ private:
 /**
  * Waits until a private request has ended. Throws Error if it failed.
  *
- * @param engine   The engine of the request.
- * @param request  The request, submitted with SOTTO_REQUEST_PRIVATE.
- * @param json     Out: the response. NULL: not reported.
+ * @param json  Out: the response. NULL: not reported.
  * @return The answer's text.
  */
 inline std::string wait(sotto_engine* engine, sotto_request request, std::string* json = nullptr) {
@@ -169,7 +165,6 @@ public:
     }
 
     Events events() const noexcept { return Events(engine_); }
-
     /** Waits until a private request has ended; see sotto::wait(). */
     std::string wait(sotto_request request) { return sotto::wait(engine_, request); }
 
@@ -234,6 +229,11 @@ public:
     /** Sets the system message from the next turn on; empty removes it. Never waits. */
     void set_system(std::string_view text) {
         check(sotto_engine_set_session_system(engine_, str(id_), str(text), 0, nullptr));
+    }
+
+    /** Drops the last turns. Never waits; an event reports SOTTO_ERROR_BUSY or SOTTO_ERROR_ARGUMENT. */
+    void rewind(std::uint32_t turns = 1) {
+        check(sotto_engine_rewind_session(engine_, str(id_), turns, 0, nullptr));
     }
 
     /** Pins or unpins the session. Never waits; an event reports SOTTO_ERROR_BUDGET. */

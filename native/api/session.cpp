@@ -66,6 +66,17 @@ sotto_status sotto_engine_set_session_system(
     });
 }
 
+sotto_status sotto_engine_rewind_session(
+    sotto_engine* engine, sotto_str id, uint32_t turns, sotto_request_flags flags, sotto_request* request
+) {
+    return guarded([&] {
+        clear(request);
+        const Pin pinned(engine);
+        auto body = sotto::rewind_body(required(id, "id"), turns == 0 ? 1 : turns);
+        return submit(pinned, about(SOTTO_OP_EDIT_SESSION, std::move(body), flags, request), request);
+    });
+}
+
 sotto_status sotto_engine_pin_session(
     sotto_engine* engine, sotto_str id, int32_t keep, sotto_request_flags flags, sotto_request* request
 ) {

@@ -6,8 +6,8 @@
 
 namespace sotto::field {
 
-inline constexpr const char* k_action[] = {"list", "save", "restore", "erase", nullptr};
-inline constexpr RequestField action{.name = "action", .type = FieldType::Choice, .operations = 0x200000, .choices = k_action};
+inline constexpr const char* k_action[] = {"list", "save", "restore", "erase", "rewind", nullptr};
+inline constexpr RequestField action{.name = "action", .type = FieldType::Choice, .operations = 0x600000, .choices = k_action};
 inline constexpr RequestField add_generation_prompt{.name = "add_generation_prompt", .type = FieldType::Boolean, .operations = 0xc2, .fallback = 1};
 inline constexpr RequestField add_special{.name = "add_special", .type = FieldType::Boolean, .operations = 0x10, .fallback = 0};
 inline constexpr RequestField beam_size{.name = "beam_size", .type = FieldType::Integer, .operations = 0xc000, .min = 1, .max = 64};
@@ -44,7 +44,7 @@ inline constexpr RequestField input_prefix{.name = "input_prefix", .type = Field
 inline constexpr RequestField input_suffix{.name = "input_suffix", .type = FieldType::Text, .operations = 0x8};
 inline constexpr RequestField instructions{.name = "instructions", .type = FieldType::Text, .operations = 0x20000};
 inline constexpr RequestField json_schema{.name = "json_schema", .type = FieldType::Other, .operations = 0x200ce};
-inline constexpr RequestField keep{.name = "keep", .type = FieldType::Integer, .operations = 0x200, .min = 0, .max = 2147483647};
+inline constexpr RequestField keep{.name = "keep", .type = FieldType::Integer, .operations = 0x400200, .min = 0, .max = 2147483647};
 inline constexpr RequestField language{.name = "language", .type = FieldType::Text, .operations = 0x4000, .min_bytes = 1, .max_bytes = 32};
 inline constexpr RequestField logit_bias{.name = "logit_bias", .type = FieldType::Other, .operations = 0x2008e, .items = 4096};
 inline constexpr RequestField logprobs{.name = "logprobs", .type = FieldType::Other, .operations = 0x8e, .max = 20};
@@ -91,7 +91,7 @@ inline constexpr RequestField return_settings{.name = "return_settings", .type =
 inline constexpr RequestField return_tokens{.name = "return_tokens", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
 inline constexpr RequestField samplers{.name = "samplers", .type = FieldType::Other, .operations = 0x2008e, .items = 32, .max_bytes = 40};
 inline constexpr RequestField seed{.name = "seed", .type = FieldType::Integer, .operations = 0x2008e, .min = -1, .max = 4294967295, .fallback = -1};
-inline constexpr RequestField session{.name = "session", .type = FieldType::Text, .operations = 0x1ec2, .min_bytes = 1, .max_bytes = 128};
+inline constexpr RequestField session{.name = "session", .type = FieldType::Text, .operations = 0x401ec2, .min_bytes = 1, .max_bytes = 128};
 inline constexpr RequestField source_language{.name = "source_language", .type = FieldType::Text, .operations = 0x8000, .min_bytes = 1, .max_bytes = 32};
 inline constexpr RequestField special{.name = "special", .type = FieldType::Boolean, .operations = 0x20, .fallback = 1};
 inline constexpr const char* k_stage[] = {"input", "output", "image_prompt", nullptr};
@@ -121,6 +121,7 @@ inline constexpr RequestField top_p{.name = "top_p", .type = FieldType::Number, 
 inline constexpr RequestField truncate{.name = "truncate", .type = FieldType::Boolean, .operations = 0x12000, .fallback = 0};
 inline constexpr const char* k_truncation[] = {"auto", "disabled", nullptr};
 inline constexpr RequestField truncation{.name = "truncation", .type = FieldType::Choice, .operations = 0x20000, .choices = k_truncation};
+inline constexpr RequestField turns{.name = "turns", .type = FieldType::Integer, .operations = 0x400000, .min = 1, .max = 2147483647, .fallback = 1};
 inline constexpr RequestField typical_p{.name = "typical_p", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 1, .fallback = 1};
 inline constexpr RequestField with_pieces{.name = "with_pieces", .type = FieldType::Boolean, .operations = 0x10, .fallback = 0};
 inline constexpr RequestField xtc_probability{.name = "xtc_probability", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 1, .fallback = 0};
@@ -233,6 +234,7 @@ inline constexpr const RequestField* kAll[] = {
     &top_p,
     &truncate,
     &truncation,
+    &turns,
     &typical_p,
     &with_pieces,
     &xtc_probability,

@@ -5,7 +5,7 @@
 
 namespace sotto {
 
-inline constexpr std::int32_t kLastOperation = 21;
+inline constexpr std::int32_t kLastOperation = 22;
 // clang-format off: one name a line
 inline constexpr const char* kOperationNames[] = {
     nullptr, // 0 is no operation
@@ -30,6 +30,7 @@ inline constexpr const char* kOperationNames[] = {
     "restore_game",
     "check",
     "slots",
+    "edit_session",
 };
 // clang-format on
 

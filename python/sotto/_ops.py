@@ -25,6 +25,7 @@ Op = Literal[
     "restore_game",
     "check",
     "slots",
+    "edit_session",
 ]
 
 OPS: Mapping[str, int] = {
@@ -49,4 +50,5 @@ OPS: Mapping[str, int] = {
     "restore_game": 19,
     "check": 20,
     "slots": 21,
+    "edit_session": 22,
 }

@@ -30,7 +30,17 @@ from .guard import Guardrails
 from .memory import Memory, Plan, read_plan
 from .messages import MessagesInput, PromptInput
 from .mode import Mode
-from .session import fork_body, messages_of, open_body, pin_body, sizes_of, system_body, text_of, turn_body
+from .session import (
+    fork_body,
+    messages_of,
+    open_body,
+    pin_body,
+    rewind_body,
+    sizes_of,
+    system_body,
+    text_of,
+    turn_body,
+)
 from .settings import Settings
 from .terms import RequestOptions
 
@@ -361,6 +371,10 @@ class Session(Selects, Unique):
     async def fork(self, session_id: str | None = None, keep: int | None = None) -> Session:
         """Opens a session that starts as a copy of this one, as `sotto.Session.fork()` does."""
         return Session(self._engine, await self._engine._open(fork_body(self.id, session_id, keep)))
+
+    async def rewind(self, turns: int = 1, *, keep: int | None = None) -> None:
+        """Drops the last turns, as `sotto.Session.rewind()` does."""
+        await self._engine._ask("edit_session", rewind_body(self.id, turns, keep), {}).finish()
 
     async def pin(self, pinned: bool = True) -> None:
         """Pins the session to its slot between turns, or unpins it, as `sotto.Session.pin()` does."""

@@ -128,6 +128,22 @@ class Session(Unique):
         body = fork_body(self.id, session_id, keep)
         return self._engine._open(body, lambda name: Session(self._engine, name))
 
+    def rewind(self, turns: int = 1, *, keep: int | None = None) -> None:
+        """Drops the last turns, for example if the player takes back what they said.
+
+        A turn is a user message and all messages up to the next user message. The KV cache of the messages
+        that stay is reused by the next turn. Forks are unchanged. Waits for the engine's control thread only.
+
+        Args:
+            turns: Number of turns to drop, from 1.
+            keep: Keeps this many of the first messages instead; None: drops `turns`.
+
+        Raises:
+            ArgumentError: The session has fewer turns or messages.
+            InferenceError: The session answers a chat: cancel it first.
+        """
+        self._engine._ask("edit_session", rewind_body(self.id, turns, keep), {}).finish()
+
     def pin(self, pinned: bool = True) -> None:
         """Pins the session, so that it keeps its slot and KV cache between turns; `False` unpins it.
 
@@ -183,6 +199,14 @@ def fork_body(origin: str, session_id: str | None, keep: int | None) -> dict[str
     """Returns the request body that forks the session `origin`."""
     body: dict[str, Any] = {"session": _id(session_id), "from": origin}
     return body if keep is None else {**body, "keep": whole("keep", keep, _MOST_KEPT)}
+
+
+def rewind_body(session_id: str, turns: int, keep: int | None) -> dict[str, Any]:
+    """Returns the request body that drops the last turns of a session."""
+    body: dict[str, Any] = {"session": session_id, "action": "rewind"}
+    if keep is not None:
+        return {**body, "keep": whole("keep", keep, _MOST_KEPT)}
+    return {**body, "turns": whole("turns", turns, _MOST_KEPT)}
 
 
 def pin_body(session_id: str, pinned: bool) -> dict[str, Any]:

@@ -475,6 +475,7 @@ _Static_assert(SOTTO_OP_SAVE_GAME == 18, "SOTTO_OP_SAVE_GAME");
 _Static_assert(SOTTO_OP_RESTORE_GAME == 19, "SOTTO_OP_RESTORE_GAME");
 _Static_assert(SOTTO_OP_CHECK == 20, "SOTTO_OP_CHECK");
 _Static_assert(SOTTO_OP_SLOTS == 21, "SOTTO_OP_SLOTS");
+_Static_assert(SOTTO_OP_EDIT_SESSION == 22, "SOTTO_OP_EDIT_SESSION");
 _Static_assert(SOTTO_REQUEST_PRIVATE == 1, "SOTTO_REQUEST_PRIVATE");
 _Static_assert(SOTTO_REQUEST_CHUNKS == 2, "SOTTO_REQUEST_CHUNKS");
 _Static_assert(SOTTO_PRIORITY_BACKGROUND == -1, "SOTTO_PRIORITY_BACKGROUND");
@@ -640,6 +641,7 @@ SOTTO_API sotto_status SOTTO_CALL sotto_engine_wait_request_event(sotto_engine*,
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_wait_for_events(sotto_engine*, int32_t);
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_open_session(sotto_engine*, const sotto_session_desc*, sotto_request*);
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_set_session_system(sotto_engine*, sotto_str, sotto_str, sotto_request_flags, sotto_request*);
+SOTTO_API sotto_status SOTTO_CALL sotto_engine_rewind_session(sotto_engine*, sotto_str, uint32_t, sotto_request_flags, sotto_request*);
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_pin_session(sotto_engine*, sotto_str, int32_t, sotto_request_flags, sotto_request*);
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_read_session(sotto_engine*, sotto_str, sotto_request_flags, sotto_request*);
 SOTTO_API sotto_status SOTTO_CALL sotto_engine_close_session(sotto_engine*, sotto_str, sotto_request_flags, sotto_request*);

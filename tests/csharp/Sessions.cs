@@ -25,6 +25,11 @@ static partial class Program
             Expect(!read(early).Contains("three") && read(early).Contains("inn"), read(early));
             Expect(read(mara).Contains("three") && !read(mara).Contains("four"), read(mara));
         }
+        var rewound = Drain(engine, mara.Rewind(user: 4));
+        Expect(rewound[0].IsDone && rewound[0].User == 4 && rewound[0].Status == 0, "a turn is taken back");
+        Expect(!read(mara).Contains("three") && read(mara).Contains("inn"), read(mara));
+        rewound = Drain(engine, mara.Rewind());
+        Expect(rewound[0].Status == Native.SOTTO_ERROR_ARGUMENT, $"there is no turn left: {rewound[0].Error}");
         Drain(engine, mara.SetSystem("You keep the \"Otter\"."));
         Expect(read(mara).Contains(@"You keep the \""Otter\""."), read(mara));
         var told = SottoJson.Field(@"{""say"": ""Stay a\""wh", "say", out var complete);

@@ -40,6 +40,8 @@ TEST_CASE("a character answers in a frame loop while its character sheet changes
     sotto::Session mara(npcs, "mara", {"npc", "be kind"});
     const auto turn = sotto::Turn().max_tokens(2).field("temperature", "0.5").user(3);
     CHECK(heard(npcs, mara.say("one \"two\" three", turn)) == "one \"two\"");
+    heard(npcs, mara.say("a slip of the tongue"));
+    mara.rewind();
     mara.set_system("be gruff");
     mara.pin();
     mara.pin(false);
@@ -51,6 +53,7 @@ TEST_CASE("a character answers in a frame loop while its character sheet changes
     sotto::wait(npcs.get(), reading, &json);
     CHECK(json.find("be gruff") != std::string::npos);
     CHECK(json.find("four") == std::string::npos);
+    CHECK(json.find("a slip") == std::string::npos);
 }
 
 TEST_CASE("handles are movable, close themselves, and may be destroyed in any order") {

@@ -241,6 +241,29 @@ TEST_CASE("errors are returned at once where possible, otherwise by the last eve
     CHECK(sotto_engine_pin_session(game.engine(), str("mara"), 1, 64, &request) == SOTTO_ERROR_UNSUPPORTED);
 }
 
+TEST_CASE("the last turns are taken back") {
+    Game game;
+    game.have("npc");
+    open(game, session("mara", "be kind"));
+    for (const char* text : {"one", "two", "three"}) {
+        game.finish(say(game, line("mara", text)));
+    }
+    const auto rewind = [&](std::uint32_t turns) {
+        sotto_request request = 0;
+        REQUIRE(sotto_engine_rewind_session(game.engine(), str("mara"), turns, 0, &request) == SOTTO_OK);
+        return done(game.finish(request));
+    };
+    CHECK(Json::parse(rewind(0).json)["messages"] == 5); // 0: one turn
+    CHECK(Json::parse(rewind(2).json)["messages"] == 1);
+    CHECK(rewind(1).status == SOTTO_ERROR_ARGUMENT);
+    CHECK(messages(game, "mara").size() == 1);
+    sotto_request request = 0;
+    CHECK(sotto_engine_rewind_session(game.engine(), {}, 1, 0, &request) == SOTTO_ERROR_ARGUMENT);
+    CHECK(
+        sotto_engine_rewind_session(game.engine(), str("mara"), 1, 64, &request) == SOTTO_ERROR_UNSUPPORTED
+    );
+}
+
 TEST_CASE("sessions are pinned and listed") {
     Game game;
     game.have("npc", R"({"streams": 2})");

@@ -81,6 +81,7 @@ def test_sessions(house: sotto.Engine) -> None:
     system = [{"role": "system", "content": "You are Mara."}]
     check("session", read(house, "open_session", {"session": "mara", "messages": system}))
     check("session", read(house, "change_session", {"session": "mara", "pinned": False}))
+    check("session", read(house, "edit_session", {"session": "mara", "action": "rewind", "keep": 1}))
     check("session_messages", read(house, "read_session", {"session": "mara"}))
     check("sessions", read(house, "read_session", {}))
 

@@ -77,6 +77,9 @@ namespace Sotto
 
         /// <summary>Slots of a model by number: fields <c>action</c>, <c>id_slot</c>, <c>path</c>.</summary>
         Slots = Native.SOTTO_OP_SLOTS,
+
+        /// <summary>Drops the last turns of a session: see <see cref="SottoSession.Rewind"/>.</summary>
+        EditSession = Native.SOTTO_OP_EDIT_SESSION,
     }
 
     /// <summary>Request flags, combined with bitwise or.</summary>

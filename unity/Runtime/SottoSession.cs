@@ -119,6 +119,20 @@ namespace Sotto
         public ulong SetSystem(string text, ulong user = 0) =>
             Submit(_engine, SottoOp.ChangeSession, About(Id).Name("system").Value(text ?? ""), user);
 
+        /// <summary>Drops the last turns, for example if the player takes back what they said.</summary>
+        /// <remarks>
+        /// A turn is a user message and all messages up to the next one. The KV cache of the messages that stay
+        /// is reused by the next turn. Ends with <c>Native.SOTTO_ERROR_BUSY</c> while the session answers a
+        /// chat, and with <c>Native.SOTTO_ERROR_ARGUMENT</c> if the session has fewer turns.
+        /// </remarks>
+        /// <param name="turns">Number of turns to drop.</param>
+        /// <param name="user">User data, copied into the event.</param>
+        public ulong Rewind(int turns = 1, ulong user = 0)
+        {
+            var body = About(Id).Name("action").Value("rewind").Name("turns").Value(turns);
+            return Submit(_engine, SottoOp.EditSession, body, user);
+        }
+
         /// <summary>Reads the conversation: the last event's <c>Json</c> has it as <c>messages</c>.</summary>
         public ulong Read(ulong user = 0, SottoFlags flags = SottoFlags.None) =>
             Submit(_engine, SottoOp.ReadSession, About(Id), user, flags);

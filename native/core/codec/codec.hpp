@@ -113,7 +113,8 @@ struct SessionRequest {
     std::string id;                    // empty: all sessions
     std::string model;                 // empty: no model
     std::string from;                  // session to fork; empty: start empty
-    std::size_t keep = SIZE_MAX;       // maximum number of messages to take from `from`
+    std::size_t keep = SIZE_MAX;       // maximum number of first messages to take from `from`, or to keep
+    std::size_t turns = 1;             // number of last turns to drop, if `keep` is SIZE_MAX
     std::vector<std::string> messages; // messages to append, each as JSON
     std::optional<bool> pinned;
     std::optional<std::string> system; // the system message; empty string: remove it
@@ -126,6 +127,9 @@ read_session_request(sotto_op op, std::string_view body, const std::atomic<bool>
 
 // Returns true if a message has the role "system" or its synonym "developer".
 bool is_system(std::string_view message);
+
+// Returns true if a message has the role "user".
+bool is_of_user(std::string_view message);
 
 // Returns true if an answer can continue that message.
 bool can_be_continued(std::string_view message);

@@ -179,6 +179,9 @@ void read_slots(const Fields& body, ParsedRequest& requested) {
     const auto* action = body.choice(field::action);
     const auto* found =
         std::find(std::begin(kActions), std::end(kActions), action == nullptr ? "list" : *action);
+    if (found == std::end(kActions)) {
+        body.refuse(field::action, *body.find(field::action), "list, save, restore or erase");
+    }
     requested.action = static_cast<SlotAction>(found - std::begin(kActions));
     if (requested.action == SlotAction::list) {
         return;

@@ -33,10 +33,24 @@ std::vector<std::string> messages_of(const Ordered& body) {
     return messages;
 }
 
+void read_rewind(const Fields& body, SessionRequest& requested) {
+    body.require(field::action, "rewind");
+    if (const auto* action = body.choice(field::action); *action != "rewind") {
+        body.refuse(field::action, *body.find(field::action), "rewind");
+    }
+    const auto keep = body.integer(field::keep);
+    const auto turns = body.integer(field::turns);
+    if (keep && turns) {
+        body.refuse(field::turns, *body.find(field::turns), "no value beside keep; remove one of the two");
+    }
+    requested.keep = keep ? static_cast<std::size_t>(*keep) : SIZE_MAX;
+    requested.turns = turns ? static_cast<std::size_t>(*turns) : 1;
+}
+
 } // namespace
 
 bool is_about_sessions(sotto_op op) noexcept {
-    return op >= SOTTO_OP_OPEN_SESSION && op <= SOTTO_OP_CHANGE_SESSION;
+    return (op >= SOTTO_OP_OPEN_SESSION && op <= SOTTO_OP_CHANGE_SESSION) || op == SOTTO_OP_EDIT_SESSION;
 }
 
 InSession read_in_session(const Fields& body, std::string_view text, const std::atomic<bool>* cancelled) {
@@ -73,6 +87,9 @@ SessionRequest read_session_request(sotto_op op, std::string_view text, const st
     if (op == SOTTO_OP_CHANGE_SESSION && !requested.pinned && !requested.system && !requested.adapters) {
         body.require(field::pinned, "true or false, unless system or lora is set");
     }
+    if (op == SOTTO_OP_EDIT_SESSION) {
+        read_rewind(body, requested);
+    }
     if (op != SOTTO_OP_OPEN_SESSION) {
         return requested;
     }
@@ -93,6 +110,10 @@ SessionRequest read_session_request(sotto_op op, std::string_view text, const st
 bool is_system(std::string_view message) {
     const auto role = parse_json(message).value("role", "");
     return role == "system" || role == "developer";
+}
+
+bool is_of_user(std::string_view message) {
+    return parse_json(message).value("role", "") == "user";
 }
 
 bool can_be_continued(std::string_view message) {

@@ -109,4 +109,12 @@ session_body(std::string_view id, std::optional<bool> pinned, std::optional<std:
     return body.take();
 }
 
+std::string rewind_body(std::string_view id, std::uint32_t turns) {
+    Body body;
+    body.add_text("session", id);
+    body.add("action", quoted("rewind"));
+    body.add("turns", std::to_string(turns));
+    return body.take();
+}
+
 } // namespace sotto

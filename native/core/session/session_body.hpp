@@ -36,6 +36,9 @@ std::string session_body(
     std::optional<std::string_view> system = std::nullopt
 );
 
+// `turns`: number of last turns to drop.
+std::string rewind_body(std::string_view id, std::uint32_t turns);
+
 // Returns `text` as a JSON string literal. Throws std::bad_alloc.
 std::string quoted(std::string_view text);
 

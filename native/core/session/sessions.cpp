@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "core/session/responses.hpp"
 #include "text/json_reader.hpp"
 #include "text/ordered_json.hpp"
 
@@ -31,15 +30,6 @@ std::string named(const std::string& id) {
     return "session '" + excerpt(id, kLongestId) + "'";
 }
 
-// Returns the size in bytes of the messages in a JSON array, with commas.
-std::size_t length_of(const std::vector<Message>& messages) noexcept {
-    std::size_t length = 0;
-    for (const auto& message : messages) {
-        length += message->size() + 1; // plus a comma
-    }
-    return length;
-}
-
 std::string list_of(const std::vector<Message>& messages) {
     std::string list = "[";
     for (const auto& message : messages) {
@@ -47,18 +37,6 @@ std::string list_of(const std::vector<Message>& messages) {
         list += *message;
     }
     return list + "]";
-}
-
-// Returns the system message with `text` before its own, so that a prompt has one system message.
-std::string merged(const std::string& text, const std::string& system) {
-    auto message = parse_ordered(system);
-    auto& content = message["content"];
-    if (content.is_string()) {
-        content = text + "\n\n" + content.get<std::string>();
-    } else if (content.is_array()) {
-        content.insert(content.begin(), Ordered{{"type", "text"}, {"text", text + "\n\n"}});
-    }
-    return to_text(message);
 }
 
 // Returns the JSON object that describes a session. `messages`: JSON, either the messages or their number.
@@ -76,12 +54,6 @@ std::string told_in_short(const std::string& id, const Talk& talk, bool pinned) 
     return told(id, talk, pinned, std::to_string(talk.messages.size()));
 }
 
-void add(std::vector<Message>& messages, std::vector<std::string> more) {
-    for (auto& message : more) {
-        messages.push_back(std::make_shared<const std::string>(std::move(message)));
-    }
-}
-
 // Replaces the system message, or inserts one at the front. An empty text removes the system message.
 void set_system(std::vector<Message>& messages, const std::string& text) {
     const bool has = !messages.empty() && is_system(*messages.front());
@@ -96,6 +68,35 @@ void set_system(std::vector<Message>& messages, const std::string& text) {
     } else {
         messages.insert(messages.begin(), std::move(message));
     }
+}
+
+// Throws Error(SOTTO_ERROR_BUSY) if the session answers a chat.
+void check_is_free(const std::string& id, const Session& session, const char* remedy) {
+    if (session.answers != 0) {
+        throw Error(
+            SOTTO_ERROR_BUSY,
+            named(id) + " already answers request '" + std::to_string(session.answers) +
+                "': wait for its SOTTO_EVENT_REQUEST_DONE, or " + remedy
+        );
+    }
+}
+
+// Returns the number of messages before the last `turns` turns. Throws if the session has fewer turns.
+std::size_t size_without(const std::string& id, const std::vector<Message>& messages, std::size_t turns) {
+    std::size_t found = 0;
+    for (auto size = messages.size(); size-- > 0;) {
+        found += is_of_user(*messages[size]) ? 1 : 0;
+        if (found == turns) {
+            return size;
+        }
+    }
+    throw invalid_argument(
+        "turns",
+        std::to_string(turns),
+        (found == 0 ? "a session with turns, but " + named(id) + " has none"
+                    : "1 to " + std::to_string(found) + ", the turns of " + named(id)) +
+            "; set keep to drop messages by their number"
+    );
 }
 
 void check_can_begin(const Session& session, const ParsedRequest& parsed) {
@@ -126,118 +127,6 @@ void check_can_begin(const Session& session, const ParsedRequest& parsed) {
 
 } // namespace
 
-PageString
-whole_body(const std::vector<Message>& before, const InSession& requested, const std::string& instructions) {
-    PageString whole;
-    std::size_t length = 0;
-    for (const auto& message : requested.messages) {
-        length += message.size() + 1;
-    }
-    whole.reserve(length_of(before) + length + instructions.size() + requested.rest.size() + 64);
-    whole = R"({"messages":[)";
-    std::size_t count = 0;
-    const auto& first = !before.empty() ? *before.front() : requested.messages.front();
-    const bool merges = !instructions.empty() && is_system(first);
-    const auto put = [&](const std::string& message) {
-        whole += count == 0 ? "" : ",";
-        whole += count++ == 0 && merges ? merged(instructions, message) : message;
-    };
-    if (!instructions.empty() && !merges) {
-        put(R"({"role":"system","content":)" + as_json(instructions) + "}");
-    }
-    for (const auto& message : before) {
-        put(*message);
-    }
-    for (const auto& message : requested.messages) {
-        put(message);
-    }
-    whole += requested.rest == "{}" ? "]" : "],";
-    whole.append(requested.rest, 1); // skips the opening brace
-    return whole;
-}
-
-Turn::Turn(
-    std::shared_ptr<Session> session,
-    sotto_request request,
-    std::string model,
-    InSession requested,
-    Responses* responses,
-    std::string id
-)
-    : session_(std::move(session)), responses_(responses), id_(std::move(id)), model_(std::move(model)),
-      continues_(requested.continues) {
-    add(asked_, std::move(requested.messages));
-    session_->answers = request; // no exceptions from here on
-}
-
-Turn::~Turn() {
-    if (!remembered_) {
-        forget();
-    }
-}
-
-void Turn::remember(const CompleteAnswer& complete) {
-    if (session_ == nullptr) {
-        return;
-    }
-    auto& model = session_->talk.model;
-    auto& messages = session_->talk.messages;
-    const auto answer = continues_ ? continued(*(asked_.empty() ? messages : asked_).back(), complete)
-                                   : Writer::message(complete);
-    auto message = std::make_shared<const std::string>(answer); // copied, to release unused capacity
-    if (const auto needed = messages.size() + asked_.size() + 1; needed > messages.capacity()) {
-        messages.reserve(std::max(needed, 2 * messages.size()));
-    }
-    had_model_ = !model.empty(); // no exceptions from here on
-    messages_ = messages.size();
-    last_ = messages.empty() ? nullptr : messages.back();
-    if (!had_model_) {
-        model = std::move(model_);
-    }
-    messages.insert(messages.end(), asked_.begin(), asked_.end());
-    if (continues_) {
-        messages.back() = std::move(message);
-    } else {
-        messages.push_back(std::move(message));
-    }
-    session_->answers = 0;
-    remembered_ = true;
-    if (responses_ != nullptr) {
-        struct Undo {
-            Turn* turn;
-            ~Undo() {
-                if (turn != nullptr) {
-                    turn->forget();
-                }
-            }
-        } undo{this};
-        responses_->add(id_, session_);
-        undo.turn = nullptr;
-    }
-}
-
-void Turn::forget() noexcept {
-    if (session_ == nullptr) {
-        return;
-    }
-    if (remembered_) {
-        if (responses_ != nullptr) {
-            responses_->remove(id_);
-        }
-        auto& model = session_->talk.model;
-        auto& messages = session_->talk.messages;
-        messages.resize(messages_);
-        if (!messages.empty()) {
-            messages.back() = std::move(last_);
-        }
-        if (!had_model_) {
-            model.clear();
-        }
-    }
-    session_->answers = 0;
-    session_.reset();
-}
-
 std::string Sessions::answer(sotto_op op, const SessionRequest& requested) {
     if (op == SOTTO_OP_OPEN_SESSION) {
         return open(requested);
@@ -248,6 +137,9 @@ std::string Sessions::answer(sotto_op op, const SessionRequest& requested) {
     }
     if (op == SOTTO_OP_CHANGE_SESSION) {
         return change(requested);
+    }
+    if (op == SOTTO_OP_EDIT_SESSION) {
+        return rewind(requested);
     }
     return requested.id.empty() ? list() : read(requested.id);
 }
@@ -285,7 +177,7 @@ std::string Sessions::open(const SessionRequest& requested) {
     if (requested.system) {
         set_system(talk.messages, *requested.system);
     }
-    add(talk.messages, requested.messages);
+    append(talk.messages, requested.messages);
     auto response = told_in_short(requested.id, talk, session->pinned);
     open_.emplace(requested.id, session);
     return response;
@@ -316,6 +208,26 @@ std::string Sessions::change(const SessionRequest& requested) {
     if (session.kept != nullptr) {
         session.kept->pin(session.pinned);
     }
+    return response;
+}
+
+// The KV cache stays as it is: the next prompt reuses what it has in common with the session's last one.
+std::string Sessions::rewind(const SessionRequest& requested) {
+    const auto& id = requested.id;
+    auto& session = *find(id);
+    check_is_free(id, session, "cancel it");
+    auto& messages = session.talk.messages;
+    const bool counts = requested.keep == SIZE_MAX;
+    const auto size = counts ? size_without(id, messages, requested.turns) : requested.keep;
+    if (size > messages.size()) {
+        throw invalid_argument(
+            "keep",
+            std::to_string(size),
+            "0 to " + std::to_string(messages.size()) + ", the messages of " + named(id)
+        );
+    }
+    auto response = told(id, session.talk, session.pinned, std::to_string(size));
+    messages.resize(size); // shrinks; does not throw
     return response;
 }
 
@@ -413,12 +325,8 @@ Turn Sessions::begin(sotto_op op, sotto_request request, ParsedRequest& parsed, 
     }
     const auto& session = find(requested.id);
     const bool chat = op == SOTTO_OP_CHAT;
-    if (chat && session->answers != 0) {
-        throw Error(
-            SOTTO_ERROR_BUSY,
-            named(requested.id) + " already answers request '" + std::to_string(session->answers) +
-                "': wait for its SOTTO_EVENT_REQUEST_DONE, or fork the session"
-        );
+    if (chat) {
+        check_is_free(requested.id, *session, "fork the session");
     }
     check_can_begin(*session, parsed);
     if (parsed.model.empty()) {

@@ -36,6 +36,9 @@ struct Session {
 
 class Responses;
 
+// Appends messages, each as JSON.
+void append(std::vector<Message>& messages, std::vector<std::string> more);
+
 // Returns the body of a chat for a backend: the messages `before`, then those of the request. `instructions`:
 // text of a system message that precedes them, or is the beginning of theirs; empty: none.
 PageString whole_body(
@@ -121,6 +124,7 @@ private:
     std::string open(const SessionRequest& request);
     void close(const std::string& id);
     std::string change(const SessionRequest& request);
+    std::string rewind(const SessionRequest& request);
     bool can_pin(const std::string& model) const;
     std::size_t count_pinned(const std::string& model) const;
     void check_can_pin(const std::string& id, const std::string& model) const;

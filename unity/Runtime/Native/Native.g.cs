@@ -759,6 +759,7 @@ namespace Sotto.Interop
         public const int SOTTO_OP_RESTORE_GAME = 19;
         public const int SOTTO_OP_CHECK = 20;
         public const int SOTTO_OP_SLOTS = 21;
+        public const int SOTTO_OP_EDIT_SESSION = 22;
         public const uint SOTTO_REQUEST_PRIVATE = 1;
         public const uint SOTTO_REQUEST_CHUNKS = 2;
         public const int SOTTO_PRIORITY_BACKGROUND = -1;
@@ -922,6 +923,9 @@ namespace Sotto.Interop
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_set_session_system(sotto_engine* engine, sotto_str id, sotto_str text, uint flags, ulong* request);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_rewind_session(sotto_engine* engine, sotto_str id, uint turns, uint flags, ulong* request);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_pin_session(sotto_engine* engine, sotto_str id, int pinned, uint flags, ulong* request);
