@@ -64,6 +64,17 @@
  *     SOTTO_OP_READ_SESSION: session, or nothing for a list of all sessions
  *     SOTTO_OP_EDIT_SESSION: session, action ("rewind"), and turns (to drop; 1 by default) or keep (number of
  *     first messages)
+ *
+ * Token sessions. OPEN_SESSION with `tokens` (may be empty) opens a session that holds tokens instead of
+ * messages. A COMPLETION with `session`, whose prompt is an array of tokens, appends the prompt and the
+ * tokens of its answer (those that return_tokens returns), and prefills only what the KV cache lacks. Actions
+ * of EDIT_SESSION, on the positions from `from` (0 by default) up to but not including `to` (-1: the end):
+ *
+ *     "cut": drops the tokens; "copy": to_session, which is opened, or replaced, as a copy of the tokens;
+ *     "shift": delta, added to the positions; "read": nothing changes
+ *
+ * A cut in the middle leaves a gap, which "shift" closes; a completion after a gap ends with
+ * SOTTO_ERROR_STATE. What follows a closed gap is prefilled again: answers equal those of a new session.
  */
 #ifndef SOTTO_REQUEST_H
 #define SOTTO_REQUEST_H
@@ -137,8 +148,9 @@ enum {
      */
     SOTTO_OP_SLOTS = 21,
     /**
-     * Drops the last turns of a session; see sotto_engine_rewind_session(). `json` of REQUEST_DONE: as of
-     * SOTTO_OP_OPEN_SESSION.
+     * Drops the last turns of a session, see sotto_engine_rewind_session(), or edits a token session. `json` of
+     * REQUEST_DONE: as of SOTTO_OP_OPEN_SESSION; of a token session {"session": id, "tokens": count, "end":
+     * last position or -1, ...}.
      */
     SOTTO_OP_EDIT_SESSION = 22
 };

@@ -6,7 +6,7 @@
 
 namespace sotto::field {
 
-inline constexpr const char* k_action[] = {"list", "save", "restore", "erase", "rewind", nullptr};
+inline constexpr const char* k_action[] = {"list", "save", "restore", "erase", "rewind", "cut", "copy", "shift", "read", nullptr};
 inline constexpr RequestField action{.name = "action", .type = FieldType::Choice, .operations = 0x600000, .choices = k_action};
 inline constexpr RequestField add_generation_prompt{.name = "add_generation_prompt", .type = FieldType::Boolean, .operations = 0xc2, .fallback = 1};
 inline constexpr RequestField add_special{.name = "add_special", .type = FieldType::Boolean, .operations = 0x10, .fallback = 0};
@@ -17,6 +17,7 @@ inline constexpr RequestField content{.name = "content", .type = FieldType::Text
 inline constexpr const char* k_context_overflow[] = {"truncate", "shift", "error", nullptr};
 inline constexpr RequestField context_overflow{.name = "context_overflow", .type = FieldType::Choice, .operations = 0x2008e, .choices = k_context_overflow};
 inline constexpr RequestField continue_final_message{.name = "continue_final_message", .type = FieldType::Boolean, .operations = 0xc2, .fallback = 0};
+inline constexpr RequestField delta{.name = "delta", .type = FieldType::Integer, .operations = 0x400000, .min = -2147483647, .max = 2147483647};
 inline constexpr RequestField dimensions{.name = "dimensions", .type = FieldType::Integer, .operations = 0x2000, .min = 1, .max = 65536};
 inline constexpr RequestField documents{.name = "documents", .type = FieldType::Other, .operations = 0x10000, .items = 2048};
 inline constexpr RequestField dry_allowed_length{.name = "dry_allowed_length", .type = FieldType::Integer, .operations = 0x2008e, .min = 0, .max = 10000, .fallback = 2};
@@ -32,7 +33,7 @@ inline constexpr RequestField encoding_format{.name = "encoding_format", .type =
 inline constexpr RequestField file{.name = "file", .type = FieldType::Text, .operations = 0x4000, .min_bytes = 1, .max_bytes = 4096};
 inline constexpr RequestField files{.name = "files", .type = FieldType::Other, .operations = 0xc0000, .items = 64, .max_bytes = 128};
 inline constexpr RequestField frequency_penalty{.name = "frequency_penalty", .type = FieldType::Number, .operations = 0x2008e, .min = -10, .max = 10, .fallback = 0};
-inline constexpr RequestField from{.name = "from", .type = FieldType::Text, .operations = 0x200, .min_bytes = 1, .max_bytes = 128};
+inline constexpr RequestField from{.name = "from", .type = FieldType::Other, .operations = 0x400200, .max_bytes = 128};
 inline constexpr RequestField grammar{.name = "grammar", .type = FieldType::Text, .operations = 0x200ce, .max_bytes = 262144};
 inline constexpr RequestField guardrails{.name = "guardrails", .type = FieldType::Other, .operations = 0x100000};
 inline constexpr RequestField id_slot{.name = "id_slot", .type = FieldType::Integer, .operations = 0x22000e, .min = -1, .max = 65535, .fallback = -1};
@@ -91,7 +92,7 @@ inline constexpr RequestField return_settings{.name = "return_settings", .type =
 inline constexpr RequestField return_tokens{.name = "return_tokens", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
 inline constexpr RequestField samplers{.name = "samplers", .type = FieldType::Other, .operations = 0x2008e, .items = 32, .max_bytes = 40};
 inline constexpr RequestField seed{.name = "seed", .type = FieldType::Integer, .operations = 0x2008e, .min = -1, .max = 4294967295, .fallback = -1};
-inline constexpr RequestField session{.name = "session", .type = FieldType::Text, .operations = 0x401ec2, .min_bytes = 1, .max_bytes = 128};
+inline constexpr RequestField session{.name = "session", .type = FieldType::Text, .operations = 0x401ec6, .min_bytes = 1, .max_bytes = 128};
 inline constexpr RequestField source_language{.name = "source_language", .type = FieldType::Text, .operations = 0x8000, .min_bytes = 1, .max_bytes = 32};
 inline constexpr RequestField special{.name = "special", .type = FieldType::Boolean, .operations = 0x20, .fallback = 1};
 inline constexpr const char* k_stage[] = {"input", "output", "image_prompt", nullptr};
@@ -110,7 +111,9 @@ inline constexpr RequestField temperature{.name = "temperature", .type = FieldTy
 inline constexpr RequestField text{.name = "text", .type = FieldType::Other, .operations = 0x20000};
 inline constexpr RequestField timestamp_granularities{.name = "timestamp_granularities", .type = FieldType::Other, .operations = 0x4000, .items = 2};
 inline constexpr RequestField timings_per_token{.name = "timings_per_token", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
-inline constexpr RequestField tokens{.name = "tokens", .type = FieldType::Other, .operations = 0x20};
+inline constexpr RequestField to{.name = "to", .type = FieldType::Integer, .operations = 0x400000, .min = -1, .max = 2147483647, .fallback = -1};
+inline constexpr RequestField to_session{.name = "to_session", .type = FieldType::Text, .operations = 0x400000, .min_bytes = 1, .max_bytes = 128};
+inline constexpr RequestField tokens{.name = "tokens", .type = FieldType::Other, .operations = 0x220};
 inline constexpr RequestField tool_choice{.name = "tool_choice", .type = FieldType::Other, .operations = 0x200c2};
 inline constexpr RequestField tools{.name = "tools", .type = FieldType::Other, .operations = 0x200c2, .items = 128};
 inline constexpr RequestField top_k{.name = "top_k", .type = FieldType::Integer, .operations = 0x2008e, .min = 0, .max = 2147483647, .fallback = 0};
@@ -137,6 +140,7 @@ inline constexpr const RequestField* kAll[] = {
     &content,
     &context_overflow,
     &continue_final_message,
+    &delta,
     &dimensions,
     &documents,
     &dry_allowed_length,
@@ -224,6 +228,8 @@ inline constexpr const RequestField* kAll[] = {
     &text,
     &timestamp_granularities,
     &timings_per_token,
+    &to,
+    &to_session,
     &tokens,
     &tool_choice,
     &tools,

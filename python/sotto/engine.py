@@ -319,7 +319,7 @@ class Engine(
         return self._open(body, lambda name: Session(self, name))
 
     def sessions(self) -> dict[str, int]:
-        """Returns the ids of the open sessions, each with its number of messages."""
+        """Returns the ids of the open sessions, each with its number of messages or tokens."""
         return sizes_of(self._ask("read_session", {}, {}).finish().json)
 
     # Non-blocking requests

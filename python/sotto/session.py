@@ -249,10 +249,11 @@ def messages_of(session: str) -> list[dict[str, Any]]:
 
 
 def sizes_of(sessions: str) -> dict[str, int]:
-    """Returns the number of messages by session id, from the list of all sessions."""
+    """Returns the number of messages, or of tokens, by session id, from the list of all sessions."""
     import json
 
-    return {one["session"]: one["messages"] for one in json.loads(sessions)["data"]}
+    data = json.loads(sessions)["data"]
+    return {one["session"]: one["tokens" if "tokens" in one else "messages"] for one in data}
 
 
 def _id(given: str | None) -> str:

@@ -182,7 +182,11 @@ inline void compute(std::uint32_t additions) {
 
 inline std::string last_text(const json& body) {
     const auto& content = body.contains("prompt") ? body["prompt"] : body["messages"].back()["content"];
-    return content.is_string() ? content.get<std::string>() : content.back()["text"].get<std::string>();
+    if (!content.is_array()) {
+        return content.get<std::string>();
+    }
+    const auto& last = content.back();
+    return last.is_number() ? last.dump() : last["text"].get<std::string>();
 }
 
 inline std::vector<std::string> words(const std::string& text) {

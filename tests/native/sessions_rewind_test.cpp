@@ -127,8 +127,13 @@ TEST_CASE("an invalid rewind is refused by path and changes nothing") {
     };
     const std::string rewinds = R"(, "action": "rewind")";
     const auto argument = SOTTO_ERROR_ARGUMENT;
-    check("mara", "", argument, "missing action: expected rewind");
-    check("mara", R"(, "action": "list")", argument, "invalid action 'list': expected rewind");
+    check("mara", "", argument, "missing action: expected rewind, cut, copy, shift or read");
+    check(
+        "mara",
+        R"(, "action": "list")",
+        argument,
+        "invalid action 'list': expected rewind, cut, copy, shift or read"
+    );
     check(
         "mara",
         rewinds + R"(, "turns": 0)",

@@ -283,10 +283,10 @@ TEST_CASE("invalid fields in a session are refused by path") {
         no_model.error ==
         "missing model: expected the id of a loaded model, because session 'empty' has no model"
     );
-    const auto text = R"({"model": "npc", "prompt": "a", "session": "mara"})";
+    const auto gap = R"({"model": "npc", "input_prefix": "a", "input_suffix": "b", "session": "mara"})";
     CHECK(
-        done(game.finish(game.submit(text, {}, SOTTO_OP_COMPLETION))).error ==
-        "invalid session 'mara': expected no session outside of chats; remove the field"
+        done(game.finish(game.submit(gap, {}, SOTTO_OP_INFILL))).error ==
+        "invalid session 'mara': expected no session outside of chats and completions; remove the field"
     );
     CHECK(mara.lines() == Lines{"user: hi"});
     CHECK(said(game.finish(game.submit(about("mara")))) == "hi"); // and the session is free

@@ -21,6 +21,13 @@ std::string read_model(const Fields& body, bool needed);
 // Returns the session that `body` names, and the messages that `body` adds to the session. `text` is the text
 // of `body`.
 InSession read_in_session(const Fields& body, std::string_view text, const std::atomic<bool>* cancelled);
+// As read_in_session(), for a completion, whose prompt is an array of tokens.
+InSession
+read_tokens_in_session(const Fields& body, std::string_view text, const std::atomic<bool>* cancelled);
+// Returns the tokens in the array `key`. Throws unless it is an array of tokens.
+std::vector<std::int32_t> read_tokens(const Fields& body, const char* key);
+// Checks that the required field `key` is an array of tokens.
+void check_tokens(const Fields& body, const char* key, bool may_be_empty);
 // Checks the list of content parts at `path`: texts, images and sounds.
 void check_parts(const Json& parts, const std::string& path);
 // Checks a message that a file stores. `text`: JSON.

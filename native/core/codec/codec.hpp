@@ -20,6 +20,8 @@ struct InSession {
     std::vector<std::string> messages; // the request's own messages, each as JSON
     std::string rest;                  // the body as JSON, without the messages and the session's id
     bool continues = false;            // the answer continues the last message
+    bool holds_tokens = false;         // a completion: the session holds tokens, not messages
+    std::vector<std::int32_t> tokens;  // the request's own tokens
 };
 
 // An adapter named by a request.
@@ -108,14 +110,23 @@ bool is_about_sessions(sotto_op op) noexcept;
 // Returns true if an operation saves or restores a whole game.
 bool is_about_games(sotto_op op) noexcept;
 
+// What SOTTO_OP_EDIT_SESSION does.
+enum class SessionAction : std::uint8_t { rewind, cut, copy, shift, read };
+
 // A parsed session request.
 struct SessionRequest {
-    std::string id;                    // empty: all sessions
-    std::string model;                 // empty: no model
-    std::string from;                  // session to fork; empty: start empty
-    std::size_t keep = SIZE_MAX;       // maximum number of first messages to take from `from`, or to keep
-    std::size_t turns = 1;             // number of last turns to drop, if `keep` is SIZE_MAX
-    std::vector<std::string> messages; // messages to append, each as JSON
+    std::string id;              // empty: all sessions
+    std::string model;           // empty: no model
+    std::string from;            // session to fork; empty: start empty
+    std::size_t keep = SIZE_MAX; // maximum number of first messages to take from `from`, or to keep
+    std::size_t turns = 1;       // number of last turns to drop, if `keep` is SIZE_MAX
+    SessionAction action = SessionAction::rewind;
+    std::int64_t first = 0;                          // first position of a range of tokens
+    std::int64_t last = -1;                          // position after the range; -1: the end
+    std::int64_t delta = 0;                          // number to add to the positions
+    std::string to_session;                          // token session that takes a copy
+    std::optional<std::vector<std::int32_t>> tokens; // absent: the session holds messages
+    std::vector<std::string> messages;               // messages to append, each as JSON
     std::optional<bool> pinned;
     std::optional<std::string> system; // the system message; empty string: remove it
     AdaptersAsked adapters;

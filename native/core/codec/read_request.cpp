@@ -14,18 +14,6 @@ namespace {
 
 constexpr const char* kModel = "the id of a loaded model";
 
-void check_tokens(const Fields& body, const char* key, bool may_be_empty) {
-    const Json& tokens = body.require(key, "an array of tokens");
-    if (!tokens.is_array() || (tokens.empty() && !may_be_empty)) {
-        body.refuse(key, tokens, "an array of tokens");
-    }
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-        if (!tokens[i].is_number_integer() || tokens[i] > INT32_MAX) {
-            body.refuse(element(key, i).c_str(), tokens[i], "a token's number");
-        }
-    }
-}
-
 void check_prompt(const Fields& body) {
     const Json* prompt = body.find(field::prompt);
     const bool has_suffix = body.find(field::suffix) != nullptr;
@@ -204,7 +192,9 @@ void read_completion(sotto_op op, const Fields& body, ParsedRequest& requested) 
         check_tools(body);
         check_template_kwargs(body);
     } else if (op == SOTTO_OP_COMPLETION) {
-        check_prompt(body);
+        if (!in_session) {
+            check_prompt(body);
+        }
         requested.echo = read_echo(body);
     } else {
         check_infill(body);
@@ -239,6 +229,23 @@ bool is_completion(sotto_op op) noexcept {
 }
 
 } // namespace
+
+void check_tokens(const Fields& body, const char* key, bool may_be_empty) {
+    const Json& tokens = body.require(key, "an array of tokens");
+    if (!tokens.is_array() || (tokens.empty() && !may_be_empty)) {
+        body.refuse(key, tokens, "an array of tokens");
+    }
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        if (!tokens[i].is_number_integer() || tokens[i] > INT32_MAX) {
+            body.refuse(element(key, i).c_str(), tokens[i], "a token's number");
+        }
+    }
+}
+
+std::vector<std::int32_t> read_tokens(const Fields& body, const char* key) {
+    check_tokens(body, key, true);
+    return body.find(key)->get<std::vector<std::int32_t>>();
+}
 
 std::string read_model(const Fields& body, bool needed) {
     const Json* model = needed ? &body.require(field::model, kModel) : body.find(field::model);
@@ -314,8 +321,12 @@ ParsedRequest read_request(sotto_op op, std::string_view text, const std::atomic
     check_values(op, body);
     if (may_be_in_session(op)) {
         requested.session = read_in_session(body, text, cancelled);
+    } else if (op == SOTTO_OP_COMPLETION) {
+        requested.session = read_tokens_in_session(body, text, cancelled);
     } else if (const Json* session = body.find(field::session); session != nullptr && is_completion(op)) {
-        body.refuse(field::session, *session, "no session outside of chats; remove the field");
+        body.refuse(
+            field::session, *session, "no session outside of chats and completions; remove the field"
+        );
     }
     if (is_about_games(op)) {
         requested.path = read_path(body);

@@ -1,4 +1,6 @@
 // Parses the session fields of requests, and examines and extends the messages of sessions.
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -34,10 +36,6 @@ std::vector<std::string> messages_of(const Ordered& body) {
 }
 
 void read_rewind(const Fields& body, SessionRequest& requested) {
-    body.require(field::action, "rewind");
-    if (const auto* action = body.choice(field::action); *action != "rewind") {
-        body.refuse(field::action, *body.find(field::action), "rewind");
-    }
     const auto keep = body.integer(field::keep);
     const auto turns = body.integer(field::turns);
     if (keep && turns) {
@@ -45,6 +43,61 @@ void read_rewind(const Fields& body, SessionRequest& requested) {
     }
     requested.keep = keep ? static_cast<std::size_t>(*keep) : SIZE_MAX;
     requested.turns = turns ? static_cast<std::size_t>(*turns) : 1;
+}
+
+void read_range(const Fields& body, SessionRequest& requested) {
+    requested.first = body.integer(field::from, 0, INT32_MAX).value_or(0);
+    requested.last = body.integer(field::to).value_or(-1);
+    if (requested.action == SessionAction::copy) {
+        body.require(field::to_session, "the id of the session that takes the tokens");
+        requested.to_session = read_id(body, field::to_session);
+    }
+    if (requested.action == SessionAction::shift) {
+        body.require(field::delta, "the number to add to the positions");
+        requested.delta = *body.integer(field::delta);
+    }
+}
+
+void read_edit(const Fields& body, SessionRequest& requested) {
+    constexpr const char* kActions[] = {"rewind", "cut", "copy", "shift", "read"};
+    constexpr const char* kExpected = "rewind, cut, copy, shift or read";
+    body.require(field::action, kExpected);
+    const auto* found = std::ranges::find(kActions, *body.choice(field::action));
+    if (found == std::end(kActions)) {
+        body.refuse(field::action, *body.find(field::action), kExpected);
+    }
+    requested.action = static_cast<SessionAction>(found - std::begin(kActions));
+    if (requested.action == SessionAction::rewind) {
+        read_rewind(body, requested);
+    } else {
+        read_range(body, requested);
+    }
+}
+
+// Returns the id of the session to fork; empty: none.
+std::string read_origin(const Fields& body) {
+    constexpr auto& kFrom = field::from;
+    const Json* from = body.find(kFrom);
+    if (from == nullptr) {
+        return {};
+    }
+    const auto* id = from->get_ptr<const std::string*>();
+    if (id == nullptr || id->empty() || id->size() > kFrom.max_bytes) {
+        body.refuse(kFrom, *from, "a string of 1 to " + std::to_string(kFrom.max_bytes) + " bytes");
+    }
+    return *id;
+}
+
+void read_own_tokens(const Fields& body, SessionRequest& requested) {
+    if (body.find(field::tokens) == nullptr) {
+        return;
+    }
+    for (const auto* other : {&field::messages, &field::system, &field::from}) {
+        if (body.find(*other) != nullptr) {
+            body.refuse(*other, *body.find(*other), "no value beside tokens; remove one of the two");
+        }
+    }
+    requested.tokens = read_tokens(body, field::tokens);
 }
 
 } // namespace
@@ -69,6 +122,27 @@ InSession read_in_session(const Fields& body, std::string_view text, const std::
     return found;
 }
 
+InSession
+read_tokens_in_session(const Fields& body, std::string_view text, const std::atomic<bool>* cancelled) {
+    InSession found;
+    found.id = read_id(body, field::session);
+    if (found.id.empty()) {
+        return found;
+    }
+    found.holds_tokens = true;
+    if (const Json* suffix = body.find(field::suffix)) {
+        body.refuse(field::suffix, *suffix, "no value in a session; remove the field");
+    }
+    if (body.find(field::prompt) != nullptr) {
+        found.tokens = read_tokens(body, field::prompt);
+    }
+    auto whole = parse_ordered(text, cancelled);
+    whole.erase(field::prompt.name);
+    whole.erase(field::session.name);
+    found.rest = to_text(whole);
+    return found;
+}
+
 SessionRequest read_session_request(sotto_op op, std::string_view text, const std::atomic<bool>* cancelled) {
     const Json object = parse_object(text, "request", cancelled);
     const Fields body(object, "");
@@ -88,13 +162,14 @@ SessionRequest read_session_request(sotto_op op, std::string_view text, const st
         body.require(field::pinned, "true or false, unless system or lora is set");
     }
     if (op == SOTTO_OP_EDIT_SESSION) {
-        read_rewind(body, requested);
+        read_edit(body, requested);
     }
     if (op != SOTTO_OP_OPEN_SESSION) {
         return requested;
     }
     requested.model = read_model(body, false);
-    requested.from = read_id(body, field::from);
+    requested.from = read_origin(body);
+    read_own_tokens(body, requested);
     const auto keep = body.integer(field::keep);
     if (keep && requested.from.empty()) {
         body.refuse(

@@ -61,7 +61,7 @@ SessionNames names_in(std::string_view body) {
     constexpr std::size_t kMost = 64;
     SessionNames names;
     names.all = hides_letters(body);
-    for (const char* key : {"\"session\"", "\"from\""}) {
+    for (const char* key : {"\"session\"", "\"from\"", "\"to_session\""}) {
         for_each(body, key, [&](std::string_view rest) {
             if (take(rest, ':') && take(rest, '"')) {
                 const auto id = rest.substr(0, rest.find('"'));
@@ -114,7 +114,7 @@ void Incoming::rewrite(PageString& text, const std::optional<std::string>& rewri
 
 void Incoming::take_names() {
     names.all = is_about_games(op) || (op == SOTTO_OP_READ_SESSION && session_request.id.empty());
-    names.ids = {session_request.id, session_request.from, parsed.session.id};
+    names.ids = {session_request.id, session_request.from, session_request.to_session, parsed.session.id};
     std::erase(names.ids, "");
     named.store(true, std::memory_order_release);
 }

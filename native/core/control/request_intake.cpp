@@ -77,10 +77,12 @@ void check_can(const Model& loaded, sotto_op op, const ParsedRequest& parsed) {
             backend("logprobs") + "does not support logprobs; remove the field, or use another model"
         );
     }
-    if (parsed.return_tokens && !model.can(SOTTO_CAPABILITY_TOKENS)) {
+    const bool needs_tokens = parsed.return_tokens || parsed.session.holds_tokens;
+    if (needs_tokens && !model.can(SOTTO_CAPABILITY_TOKENS)) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
-            backend("return_tokens") + "does not report tokens; remove the field, or use another model"
+            backend(parsed.return_tokens ? "return_tokens" : "session") +
+                "does not report tokens; remove the field, or use another model"
         );
     }
 }

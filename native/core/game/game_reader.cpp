@@ -52,6 +52,18 @@ void reading_game(const char* what, Read read) {
     }
 }
 
+// Returns the tokens of a token session; nullopt: a session with messages.
+std::optional<TokenRun> run_of(const Fields& session) {
+    if (session.find("tokens") == nullptr) {
+        return std::nullopt;
+    }
+    auto run = TokenRun::from(read_tokens(session, "tokens"), read_tokens(session, "positions"));
+    if (!run) {
+        damaged_game("positions of tokens do not ascend");
+    }
+    return run;
+}
+
 } // namespace
 
 std::string GameReader::take(std::uint64_t size) {
@@ -206,6 +218,7 @@ void GameReader::add_session(const std::string& payload) {
         session.id = game_text(fields, "id", 1, kMaxId);
         session.talk.model = game_text(fields, "model", 0, SIZE_MAX);
         session.talk.messages = messages_of(object);
+        session.talk.run = run_of(fields);
         session.talk.adapters = read_adapters(fields);
         session.pinned = fields.boolean("pinned").value_or(false);
         if (!ids_.insert(session.id).second) {

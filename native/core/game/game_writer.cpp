@@ -166,6 +166,10 @@ GameCounts GameWriter::write(const GameState& state, const std::vector<NamedFile
         if (session.talk.adapters) {
             json["lora"] = saved_adapters(*session.talk.adapters);
         }
+        if (session.talk.run) {
+            json["tokens"] = session.talk.run->tokens();
+            json["positions"] = session.talk.run->positions();
+        }
         const auto text = to_text(json);
         chunk(
             game::kSession,

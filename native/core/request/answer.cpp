@@ -9,7 +9,7 @@ namespace sotto {
 
 Answer::Answer(const ParsedRequest& parsed, bool data)
     : most_(parsed.max_tokens), has_data_(data), text_(parsed.stops),
-      reports_(parsed.logprobs || parsed.return_tokens) {
+      reports_(parsed.logprobs || parsed.return_tokens || parsed.session.holds_tokens) {
     if (!parsed.echo.empty()) {
         add(Delta::Kind::text, parsed.echo);
     }

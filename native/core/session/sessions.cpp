@@ -25,11 +25,6 @@ std::string as_json(const std::vector<AdapterAsked>& adapters) {
     return list + "]";
 }
 
-std::string named(const std::string& id) {
-    constexpr std::size_t kLongestId = 128;
-    return "session '" + excerpt(id, kLongestId) + "'";
-}
-
 std::string list_of(const std::vector<Message>& messages) {
     std::string list = "[";
     for (const auto& message : messages) {
@@ -37,21 +32,6 @@ std::string list_of(const std::vector<Message>& messages) {
         list += *message;
     }
     return list + "]";
-}
-
-// Returns the JSON object that describes a session. `messages`: JSON, either the messages or their number.
-std::string told(const std::string& id, const Talk& talk, bool pinned, const std::string& messages) {
-    std::string text = R"({"object":"session","session":)" + as_json(id);
-    if (!talk.model.empty()) {
-        text += R"(,"model":)" + as_json(talk.model);
-    }
-    text += pinned ? R"(,"pinned":true)" : "";
-    text += talk.adapters ? R"(,"lora":)" + as_json(*talk.adapters) : "";
-    return text + R"(,"messages":)" + messages + "}";
-}
-
-std::string told_in_short(const std::string& id, const Talk& talk, bool pinned) {
-    return told(id, talk, pinned, std::to_string(talk.messages.size()));
 }
 
 // Replaces the system message, or inserts one at the front. An empty text removes the system message.
@@ -70,44 +50,35 @@ void set_system(std::vector<Message>& messages, const std::string& text) {
     }
 }
 
-// Throws Error(SOTTO_ERROR_BUSY) if the session answers a chat.
-void check_is_free(const std::string& id, const Session& session, const char* remedy) {
-    if (session.answers != 0) {
+void check_has_model(const Session& session, const ParsedRequest& parsed) {
+    if (parsed.model.empty() && session.talk.model.empty()) {
         throw Error(
-            SOTTO_ERROR_BUSY,
-            named(id) + " already answers request '" + std::to_string(session.answers) +
-                "': wait for its SOTTO_EVENT_REQUEST_DONE, or " + remedy
+            SOTTO_ERROR_ARGUMENT,
+            "missing model: expected the id of a loaded model, because " + named(parsed.session.id) +
+                " has no model"
         );
     }
 }
 
-// Returns the number of messages before the last `turns` turns. Throws if the session has fewer turns.
-std::size_t size_without(const std::string& id, const std::vector<Message>& messages, std::size_t turns) {
-    std::size_t found = 0;
-    for (auto size = messages.size(); size-- > 0;) {
-        found += is_of_user(*messages[size]) ? 1 : 0;
-        if (found == turns) {
-            return size;
-        }
+void check_can_go_on(const TokenRun& run, const InSession& requested) {
+    if (run.size() == 0 && requested.tokens.empty()) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "missing prompt: expected at least one token, because " + named(requested.id) + " has no tokens"
+        );
     }
-    throw invalid_argument(
-        "turns",
-        std::to_string(turns),
-        (found == 0 ? "a session with turns, but " + named(id) + " has none"
-                    : "1 to " + std::to_string(found) + ", the turns of " + named(id)) +
-            "; set keep to drop messages by their number"
-    );
+    if (const auto gap = run.gap()) {
+        throw Error(
+            SOTTO_ERROR_STATE,
+            named(requested.id) + " has no token at position " + std::to_string(*gap) +
+                ": close the gap with action shift, or cut what follows it"
+        );
+    }
 }
 
 void check_can_begin(const Session& session, const ParsedRequest& parsed) {
     const auto& requested = parsed.session;
     const auto name = named(requested.id);
-    if (parsed.model.empty() && session.talk.model.empty()) {
-        throw Error(
-            SOTTO_ERROR_ARGUMENT,
-            "missing model: expected the id of a loaded model, because " + name + " has no model"
-        );
-    }
     if (requested.messages.empty() && session.talk.messages.empty()) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
@@ -127,6 +98,49 @@ void check_can_begin(const Session& session, const ParsedRequest& parsed) {
 
 } // namespace
 
+std::string named(const std::string& id) {
+    constexpr std::size_t kLongestId = 128;
+    return "session '" + excerpt(id, kLongestId) + "'";
+}
+
+std::string told(const std::string& id, const Talk& talk, bool pinned, const std::string& content) {
+    std::string text = R"({"object":"session","session":)" + as_json(id);
+    if (!talk.model.empty()) {
+        text += R"(,"model":)" + as_json(talk.model);
+    }
+    text += pinned ? R"(,"pinned":true)" : "";
+    text += talk.adapters ? R"(,"lora":)" + as_json(*talk.adapters) : "";
+    if (talk.run) {
+        return text + R"(,"tokens":)" + content + R"(,"end":)" + std::to_string(talk.run->end()) + "}";
+    }
+    return text + R"(,"messages":)" + content + "}";
+}
+
+std::string told_in_short(const std::string& id, const Talk& talk, bool pinned) {
+    return told(id, talk, pinned, std::to_string(talk.run ? talk.run->size() : talk.messages.size()));
+}
+
+void check_is_free(const std::string& id, const Session& session, const char* remedy) {
+    if (session.answers != 0) {
+        throw Error(
+            SOTTO_ERROR_BUSY,
+            named(id) + " already answers request '" + std::to_string(session.answers) +
+                "': wait for its SOTTO_EVENT_REQUEST_DONE, or " + remedy
+        );
+    }
+}
+
+void check_holds(const std::string& id, const Session& session, bool tokens) {
+    if (session.talk.run.has_value() != tokens) {
+        throw invalid_argument(
+            "session",
+            excerpt(id),
+            tokens ? "a token session, but it holds messages; open one with tokens"
+                   : "a session with messages, but it holds tokens; use completions and its token actions"
+        );
+    }
+}
+
 std::string Sessions::answer(sotto_op op, const SessionRequest& requested) {
     if (op == SOTTO_OP_OPEN_SESSION) {
         return open(requested);
@@ -139,7 +153,7 @@ std::string Sessions::answer(sotto_op op, const SessionRequest& requested) {
         return change(requested);
     }
     if (op == SOTTO_OP_EDIT_SESSION) {
-        return rewind(requested);
+        return edit(requested);
     }
     return requested.id.empty() ? list() : read(requested.id);
 }
@@ -150,16 +164,19 @@ std::string Sessions::open(const SessionRequest& requested) {
             SOTTO_ERROR_STATE, named(requested.id) + " is already open: close it first, or choose another id"
         );
     }
-    if (open_.size() >= most_) {
-        throw Error(
-            SOTTO_ERROR_BUSY, std::to_string(most_) + " sessions are open, the maximum: close one first"
-        );
-    }
+    check_has_room();
     const auto session = std::make_shared<Session>();
     auto& talk = session->talk;
     if (!requested.from.empty()) {
         const auto& from = find(requested.from)->talk;
         const auto kept = static_cast<std::ptrdiff_t>(std::min(requested.keep, from.messages.size()));
+        if (from.run && (requested.system || !requested.messages.empty())) {
+            check_holds(requested.from, *find(requested.from), false);
+        }
+        talk.run = from.run;
+        if (talk.run) {
+            talk.run->keep(requested.keep);
+        }
         talk.model = from.model;
         talk.adapters = from.adapters;
         talk.messages.assign(from.messages.begin(), from.messages.begin() + kept);
@@ -169,6 +186,9 @@ std::string Sessions::open(const SessionRequest& requested) {
     }
     if (requested.adapters) {
         talk.adapters = requested.adapters;
+    }
+    if (requested.tokens) {
+        talk.run.emplace().append(*requested.tokens);
     }
     if (requested.pinned.value_or(false)) {
         check_can_pin(requested.id, talk.model);
@@ -181,6 +201,14 @@ std::string Sessions::open(const SessionRequest& requested) {
     auto response = told_in_short(requested.id, talk, session->pinned);
     open_.emplace(requested.id, session);
     return response;
+}
+
+void Sessions::check_has_room() const {
+    if (open_.size() >= most_) {
+        throw Error(
+            SOTTO_ERROR_BUSY, std::to_string(most_) + " sessions are open, the maximum: close one first"
+        );
+    }
 }
 
 // A running chat request of the session continues, but no later request sees its messages.
@@ -197,6 +225,7 @@ std::string Sessions::change(const SessionRequest& requested) {
     }
     auto changed = session.talk;
     if (requested.system) {
+        check_holds(requested.id, session, false);
         set_system(changed.messages, *requested.system);
     }
     if (requested.adapters) {
@@ -208,26 +237,6 @@ std::string Sessions::change(const SessionRequest& requested) {
     if (session.kept != nullptr) {
         session.kept->pin(session.pinned);
     }
-    return response;
-}
-
-// The KV cache stays as it is: the next prompt reuses what it has in common with the session's last one.
-std::string Sessions::rewind(const SessionRequest& requested) {
-    const auto& id = requested.id;
-    auto& session = *find(id);
-    check_is_free(id, session, "cancel it");
-    auto& messages = session.talk.messages;
-    const bool counts = requested.keep == SIZE_MAX;
-    const auto size = counts ? size_without(id, messages, requested.turns) : requested.keep;
-    if (size > messages.size()) {
-        throw invalid_argument(
-            "keep",
-            std::to_string(size),
-            "0 to " + std::to_string(messages.size()) + ", the messages of " + named(id)
-        );
-    }
-    auto response = told(id, session.talk, session.pinned, std::to_string(size));
-    messages.resize(size); // shrinks; does not throw
     return response;
 }
 
@@ -293,7 +302,9 @@ void Sessions::check_can_pin(const std::string& id, const std::string& model) co
 
 std::string Sessions::read(const std::string& id) const {
     const auto& session = *find(id);
-    return told(id, session.talk, session.pinned, list_of(session.talk.messages));
+    const auto& talk = session.talk;
+    const auto content = talk.run ? to_text(Json(talk.run->tokens())) : list_of(talk.messages);
+    return told(id, talk, session.pinned, content);
 }
 
 std::string Sessions::list() const {
@@ -324,19 +335,26 @@ Turn Sessions::begin(sotto_op op, sotto_request request, ParsedRequest& parsed, 
         return {};
     }
     const auto& session = find(requested.id);
-    const bool chat = op == SOTTO_OP_CHAT;
-    if (chat) {
+    const bool speaks = op == SOTTO_OP_CHAT || op == SOTTO_OP_COMPLETION;
+    check_holds(requested.id, *session, requested.holds_tokens);
+    if (speaks) {
         check_is_free(requested.id, *session, "fork the session");
     }
-    check_can_begin(*session, parsed);
+    check_has_model(*session, parsed);
+    if (const auto& run = session->talk.run) {
+        check_can_go_on(*run, requested);
+    } else {
+        check_can_begin(*session, parsed);
+    }
     if (parsed.model.empty()) {
         parsed.model = session->talk.model;
     }
     if (!parsed.adapters) {
         parsed.adapters = session->talk.adapters;
     }
-    body = whole_body(session->talk.messages, requested);
-    return chat ? Turn(session, request, parsed.model, std::move(requested)) : Turn();
+    body = session->talk.run ? whole_body(*session->talk.run, requested)
+                             : whole_body(session->talk.messages, requested);
+    return speaks ? Turn(session, request, parsed.model, std::move(requested)) : Turn();
 }
 
 } // namespace sotto

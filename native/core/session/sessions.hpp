@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/codec/codec.hpp"
+#include "core/session/token_run.hpp"
 #include "core/state/kv_state_store.hpp"
 #include "platform/pages.hpp"
 
@@ -23,7 +24,8 @@ using Message = std::shared_ptr<const std::string>;
 struct Talk {
     std::string model; // id of the model; empty: none was named
     std::vector<Message> messages;
-    AdaptersAsked adapters; // adapters that the session's answers use
+    std::optional<TokenRun> run; // of a token session, which has no messages
+    AdaptersAsked adapters;      // adapters that the session's answers use
 };
 
 struct Session {
@@ -44,6 +46,21 @@ void append(std::vector<Message>& messages, std::vector<std::string> more);
 PageString whole_body(
     const std::vector<Message>& before, const InSession& requested, const std::string& instructions = {}
 );
+
+// Returns the body of a completion for a backend: the tokens `before`, then those of the request.
+PageString whole_body(const TokenRun& before, const InSession& requested);
+
+// Returns the JSON object that describes a session. `content`: JSON, either its messages or tokens, or their
+// number.
+std::string told(const std::string& id, const Talk& talk, bool pinned, const std::string& content);
+// Returns the JSON object that describes a session, with the number of its messages or tokens.
+std::string told_in_short(const std::string& id, const Talk& talk, bool pinned);
+// Returns "session 'id'".
+std::string named(const std::string& id);
+// Throws Error(SOTTO_ERROR_BUSY) if the session answers a request. `remedy`: besides waiting.
+void check_is_free(const std::string& id, const Session& session, const char* remedy);
+// Throws Error(SOTTO_ERROR_ARGUMENT) if the session holds messages instead of tokens, or the reverse.
+void check_holds(const std::string& id, const Session& session, bool tokens);
 
 // A running turn of a session, from the start of the chat request until the host has received the last event.
 // An empty Turn, without a session, does nothing.
@@ -72,15 +89,19 @@ public:
     void forget() noexcept;
 
 private:
+    void remember_messages(const CompleteAnswer& complete);
+    void remember_tokens(const CompleteAnswer& complete);
+
     std::shared_ptr<Session> session_; // may have been closed meanwhile
     Responses* responses_ = nullptr;
     std::string id_;
     std::string model_;
     std::vector<Message> asked_;
+    std::vector<std::int32_t> asked_tokens_;
     bool continues_ = false;
     bool remembered_ = false;
     // Previous state of the session, set by remember() so that forget() can restore it:
-    std::size_t messages_ = 0;
+    std::size_t messages_ = 0; // or tokens
     Message last_;
     bool had_model_ = false;
 };
@@ -122,9 +143,12 @@ public:
 
 private:
     std::string open(const SessionRequest& request);
+    void check_has_room() const;
     void close(const std::string& id);
     std::string change(const SessionRequest& request);
-    std::string rewind(const SessionRequest& request);
+    std::string edit(const SessionRequest& request);
+    std::string rewind(const std::string& id, Session& session, const SessionRequest& request);
+    std::string copy(const Session& session, const SessionRequest& request);
     bool can_pin(const std::string& model) const;
     std::size_t count_pinned(const std::string& model) const;
     void check_can_pin(const std::string& id, const std::string& model) const;

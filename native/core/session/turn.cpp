@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <charconv>
+#include <iterator>
 #include <utility>
 
 #include "core/session/responses.hpp"
@@ -68,6 +70,25 @@ whole_body(const std::vector<Message>& before, const InSession& requested, const
     return whole;
 }
 
+PageString whole_body(const TokenRun& before, const InSession& requested) {
+    constexpr std::size_t kLongest = 11; // digits of a token, with a comma
+    PageString whole;
+    whole.reserve((before.size() + requested.tokens.size()) * kLongest + requested.rest.size() + 16);
+    whole = R"({"prompt":[)";
+    std::size_t count = 0;
+    for (const auto* tokens : {&before.tokens(), &requested.tokens}) {
+        for (const auto token : *tokens) {
+            char digits[kLongest + 1];
+            const auto end = std::to_chars(std::begin(digits), std::end(digits), token).ptr;
+            whole += count++ == 0 ? "" : ",";
+            whole.append(digits, end);
+        }
+    }
+    whole += requested.rest == "{}" ? "]" : "],";
+    whole.append(requested.rest, 1); // skips the opening brace
+    return whole;
+}
+
 Turn::Turn(
     std::shared_ptr<Session> session,
     sotto_request request,
@@ -79,6 +100,7 @@ Turn::Turn(
     : session_(std::move(session)), responses_(responses), id_(std::move(id)), model_(std::move(model)),
       continues_(requested.continues) {
     append(asked_, std::move(requested.messages));
+    asked_tokens_ = std::move(requested.tokens);
     session_->answers = request; // no exceptions from here on
 }
 
@@ -92,25 +114,15 @@ void Turn::remember(const CompleteAnswer& complete) {
     if (session_ == nullptr) {
         return;
     }
-    auto& model = session_->talk.model;
-    auto& messages = session_->talk.messages;
-    const auto answer = continues_ ? continued(*(asked_.empty() ? messages : asked_).back(), complete)
-                                   : Writer::message(complete);
-    auto message = std::make_shared<const std::string>(answer); // copied, to release unused capacity
-    if (const auto needed = messages.size() + asked_.size() + 1; needed > messages.capacity()) {
-        messages.reserve(std::max(needed, 2 * messages.size()));
+    if (session_->talk.run) {
+        remember_tokens(complete);
+    } else {
+        remember_messages(complete);
     }
-    had_model_ = !model.empty(); // no exceptions from here on
-    messages_ = messages.size();
-    last_ = messages.empty() ? nullptr : messages.back();
+    auto& model = session_->talk.model; // no exceptions, unless responses_ is set
+    had_model_ = !model.empty();
     if (!had_model_) {
         model = std::move(model_);
-    }
-    messages.insert(messages.end(), asked_.begin(), asked_.end());
-    if (continues_) {
-        messages.back() = std::move(message);
-    } else {
-        messages.push_back(std::move(message));
     }
     session_->answers = 0;
     remembered_ = true;
@@ -128,6 +140,35 @@ void Turn::remember(const CompleteAnswer& complete) {
     }
 }
 
+void Turn::remember_tokens(const CompleteAnswer& complete) {
+    auto& run = *session_->talk.run;
+    auto added = asked_tokens_;
+    added.reserve(added.size() + complete.reports.size());
+    for (const auto& report : complete.reports) {
+        added.push_back(report.id);
+    }
+    messages_ = run.size();
+    run.append(added);
+}
+
+void Turn::remember_messages(const CompleteAnswer& complete) {
+    auto& messages = session_->talk.messages;
+    const auto answer = continues_ ? continued(*(asked_.empty() ? messages : asked_).back(), complete)
+                                   : Writer::message(complete);
+    auto message = std::make_shared<const std::string>(answer); // copied, to release unused capacity
+    if (const auto needed = messages.size() + asked_.size() + 1; needed > messages.capacity()) {
+        messages.reserve(std::max(needed, 2 * messages.size()));
+    }
+    messages_ = messages.size(); // no exceptions from here on
+    last_ = messages.empty() ? nullptr : messages.back();
+    messages.insert(messages.end(), asked_.begin(), asked_.end());
+    if (continues_) {
+        messages.back() = std::move(message);
+    } else {
+        messages.push_back(std::move(message));
+    }
+}
+
 void Turn::forget() noexcept {
     if (session_ == nullptr) {
         return;
@@ -138,7 +179,11 @@ void Turn::forget() noexcept {
         }
         auto& model = session_->talk.model;
         auto& messages = session_->talk.messages;
-        messages.resize(messages_);
+        if (auto& run = session_->talk.run) {
+            run->keep(messages_);
+        } else {
+            messages.resize(messages_);
+        }
         if (!messages.empty()) {
             messages.back() = std::move(last_);
         }
