@@ -83,6 +83,9 @@ def test_sessions(house: sotto.Engine) -> None:
     check("session", read(house, "change_session", {"session": "mara", "pinned": False}))
     check("session", read(house, "edit_session", {"session": "mara", "action": "rewind", "keep": 1}))
     check("session_messages", read(house, "read_session", {"session": "mara"}))
+    check("token_session", read(house, "open_session", {"session": "raw", "tokens": [5, 6]}))
+    check("token_session", read(house, "edit_session", {"session": "raw", "action": "cut", "from": 1}))
+    check("session_tokens", read(house, "read_session", {"session": "raw"}))
     check("sessions", read(house, "read_session", {}))
 
 
