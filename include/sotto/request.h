@@ -148,9 +148,9 @@ enum {
      */
     SOTTO_OP_SLOTS = 21,
     /**
-     * Drops the last turns of a session, see sotto_engine_rewind_session(), or edits a token session. `json` of
-     * REQUEST_DONE: as of SOTTO_OP_OPEN_SESSION; of a token session {"session": id, "tokens": count, "end":
-     * last position or -1, ...}.
+     * Drops the last turns of a session, see sotto_engine_rewind_session(), or edits a token session. `json`
+     * of REQUEST_DONE: as of SOTTO_OP_OPEN_SESSION; of a token session {"session": id, "tokens": count,
+     * "end": last position or -1, ...}.
      */
     SOTTO_OP_EDIT_SESSION = 22
 };
