@@ -21,19 +21,33 @@
  *                     for each slot
  *     batch           maximum tokens in one step, `parallel` to 4096; default: 512. A larger batch
  *                     prefills faster and takes more memory
+ *     ubatch          tokens that one graph computes, 1 to `batch`; default: by model and memory
+ *     threads         maximum threads of a step that only decodes, 1 to 512, within those of the
+ *                     engine; default: no limit of its own
+ *     threads_batch   maximum threads of a step that prefills, 1 to 512; default: `threads`
  *     mmap            true: map the weights file where possible; false: read it. Default: true. On a
  *                     device other than "cpu" the file is read
+ *     mlock           true: lock the weights in main memory, so that they are never swapped out. If
+ *                     the system refuses, the load succeeds and the log has a warning. Default: false
+ *     check_tensors   true: read all tensors first, and refuse a file with NaN, infinite or invalid
+ *                     numbers, with SOTTO_ERROR_MODEL and the tensor's name. Default: false
  *     gpu_layers      number of layers on the device, including the output layer, 0 to 65536;
  *                     default: all. The CPU computes the other layers
  *     flash_attention "auto" (the fastest in decode, if memory allows), "on" or "off"; default: "auto"
  *     kv_type         type of the KV cache: "f16", or "q8_0", which takes about half the memory and
  *                     needs flash attention; default: "f16"
+ *     offload_kqv     true: the KV cache of layers on the device is there too; false: it is in host
+ *                     memory, where the CPU computes attention. Default: true
+ *     rope_freq_base  RoPE base frequency, 1 to 1e12; default: what the model's file says
+ *     rope_freq_scale RoPE position factor, 1e-6 to 1000; default: what the model's file says. Below
+ *                     1, `context` may be the training context divided by it
  *     speculative     "lookup": speculative decoding by prompt lookup: drafts the tokens that followed the
  *                     same words before, and verifies several in one step, while one stream decodes alone
  *                     and as long as it saves time; answers are the same except for rounding. Needs a
  *                     model without a sliding window or a recurrent state. Default: "off"
  *     draft           path of a small draft model with the same vocabulary, which drafts where lookup
  *                     finds nothing; takes memory of its own. "": no draft model
+ *     draft_max       maximum draft tokens per step, 1 to 15; default: 15
  *     chat_template   Jinja chat template; default: the model's own
  *     projector       path of a projector (mmproj) for image or audio input; "": no projector. The file
  *                     system reads it, so it does not work with sotto_engine_desc.files

@@ -36,7 +36,7 @@ def test_the_schema_takes_what_the_engine_takes(real_engine: sotto.Engine, name:
         if not validator.is_valid(options):
             assert named in refusal, (value, refusal)
         elif name not in PATHS:
-            beyond = name in ("context", "min_context", "batch") and type(value) in (int, float)
+            beyond = name in ("context", "min_context", "batch", "ubatch") and type(value) in (int, float)
             assert not refusal or (beyond and named in refusal), (value, refusal)
 
 

@@ -39,8 +39,23 @@ namespace Sotto
         /// <summary>`batch`: maximum tokens in one step.</summary>
         public int? Batch { get; set; }
 
+        /// <summary>`ubatch`: tokens that one graph computes, 1 to `batch`.</summary>
+        public int? Ubatch { get; set; }
+
+        /// <summary>`threads`: maximum threads of a step that only decodes.</summary>
+        public int? Threads { get; set; }
+
+        /// <summary>`threads_batch`: maximum threads of a step that prefills.</summary>
+        public int? ThreadsBatch { get; set; }
+
         /// <summary>`mmap`: map the file instead of reading it.</summary>
         public bool? Mmap { get; set; }
+
+        /// <summary>`mlock`: lock the weights in main memory.</summary>
+        public bool? Mlock { get; set; }
+
+        /// <summary>`check_tensors`: refuse a file with NaN or invalid numbers.</summary>
+        public bool? CheckTensors { get; set; }
 
         /// <summary>`gpu_layers`: layers on the device.</summary>
         public int? GpuLayers { get; set; }
@@ -80,8 +95,12 @@ namespace Sotto
             Write(json, "min_context", MinContext);
             Write(json, "parallel", Parallel);
             Write(json, "batch", Batch);
-            if (Mmap != null)
-                json.Name("mmap").Value(Mmap.Value);
+            Write(json, "ubatch", Ubatch);
+            Write(json, "threads", Threads);
+            Write(json, "threads_batch", ThreadsBatch);
+            Write(json, "mmap", Mmap);
+            Write(json, "mlock", Mlock);
+            Write(json, "check_tensors", CheckTensors);
             Write(json, "gpu_layers", GpuLayers);
             Write(json, "flash_attention", FlashAttention);
             Write(json, "kv_type", KvType);
@@ -97,6 +116,12 @@ namespace Sotto
         {
             if (number != null)
                 json.Name(name).Value(number.Value);
+        }
+
+        static void Write(SottoJsonWriter json, string name, bool? truth)
+        {
+            if (truth != null)
+                json.Name(name).Value(truth.Value);
         }
 
         static void Write(SottoJsonWriter json, string name, string text)

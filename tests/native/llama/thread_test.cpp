@@ -74,3 +74,22 @@ TEST_CASE("a step whose helper threads cannot be started fails with the reason, 
     CHECK(stream.step(512, {}, 3) == SOTTO_OK);
     CHECK(threads_under(SCHED_OTHER) == before + 2);
 }
+
+TEST_CASE("a model computes with at most the threads of its options") {
+    const auto before = threads_under(SCHED_OTHER);
+    {
+        Model capped({.options = R"({"threads": 1})"});
+        Stream stream(capped, chat("who is the king"));
+        CHECK(stream.step(512, {}, 3) == SOTTO_OK);
+        CHECK(stream.step(512, {}, 3) == SOTTO_OK);
+        CHECK(threads_under(SCHED_OTHER) == before);
+    }
+    Model apart({.options = R"({"threads": 3, "threads_batch": 1})"});
+    Stream stream(apart, chat("who is the king"));
+    CHECK(stream.step(512, {}, 4) == SOTTO_OK); // prefills
+    CHECK(threads_under(SCHED_OTHER) == before);
+    CHECK(stream.step(512, {}, 2) == SOTTO_OK); // decodes
+    CHECK(threads_under(SCHED_OTHER) == before + 1);
+    CHECK(stream.step(512, {}, 4) == SOTTO_OK);
+    CHECK(threads_under(SCHED_OTHER) == before + 3); // a pool of two threads, and one of three
+}

@@ -28,14 +28,15 @@ std::size_t batch_tokens_of(const Options& options) {
 EmbeddingRunner::EmbeddingRunner(
     const llama_model* model, const Options& options, Contexts& contexts, ThreadPools& pools
 )
-    : contexts_(contexts), pools_(pools), values_(values_of(model, options)),
-      batch_tokens_(batch_tokens_of(options)), batch_(options.at_once, kMaxTexts) {
+    : contexts_(contexts), pools_(pools), threads_(options.limits.prefill_threads),
+      values_(values_of(model, options)), batch_tokens_(batch_tokens_of(options)),
+      batch_(options.at_once, kMaxTexts) {
     contexts_.set_gate(StepGate::on_abort, &gate_);
 }
 
 void EmbeddingRunner::run(const sotto_step& step) {
     const auto texts = plan_texts(step);
-    use_threads(step, contexts_, pools_);
+    use_threads(step, threads_, contexts_, pools_);
     const StepGate::Scope scope(gate_, step);
     for (std::size_t done = 0; done < texts.size();) {
         const auto rest = std::span(texts).subspan(done);

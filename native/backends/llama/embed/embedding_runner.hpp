@@ -32,6 +32,7 @@ private:
 
     Contexts& contexts_;
     ThreadPools& pools_;
+    const std::uint32_t threads_;    // maximum; 0: no limit
     const std::size_t values_;       // of a text's vector
     const std::size_t batch_tokens_; // tokens of a batch, unless one text has more
     StepGate gate_{false};

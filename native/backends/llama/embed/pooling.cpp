@@ -71,6 +71,7 @@ void check_options(const Options& options) {
         {"projector", !options.projector.empty()},
         {"chat_template", !options.chat_template.empty()},
         {"kv_type", options.kv_type != Options::KvType::F16},
+        {"ubatch", options.limits.ubatch != 0},
     };
     for (const auto& [name, is_set] : set) {
         if (is_set) {

@@ -44,7 +44,7 @@ std::string file_hash(Source& file) {
 }
 
 std::string fingerprint(Source& file, const Options& options) {
-    const Json json = {
+    Json json = {
         {"model", file_hash(file)},
         {"library", std::string("llama.cpp ") + llama_version() + ", of " SOTTO_LLAMA_ORIGIN},
         {"kv_type", options.kv_type == Options::KvType::Q8_0 ? "q8_0" : "f16"},
@@ -52,6 +52,9 @@ std::string fingerprint(Source& file, const Options& options) {
         {"adapters", Json::array()},
         {"form", 2}, // version of the state's format
     };
+    if (options.rope.base != 0 || options.rope.scale != 0) { // cached keys are rotated
+        json["rope"] = {options.rope.base, options.rope.scale};
+    }
     return text_of(json);
 }
 

@@ -355,9 +355,11 @@ GgufFacts check_gguf(Source& source, GgufKind kind) {
         check_projector_tensors(values, tensors);
     }
     facts.data = data;
+    if (kind != GgufKind::Projector) {
+        facts.tensors = std::move(tensors);
+    }
     if (kind == GgufKind::Adapter) {
         facts.values = std::move(values);
-        facts.tensors = std::move(tensors);
         return facts;
     }
     facts.architecture = values.find("general.architecture")->second.text;

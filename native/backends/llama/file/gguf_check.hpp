@@ -45,7 +45,7 @@ struct GgufFacts {
     bool causal = true;        // false: an encoder, whose tokens attend to all tokens of a text
     std::uint64_t data = 0;    // offset of the tensors' data
     GgufValues values;         // set for an adapter only
-    GgufTensors tensors;       // set for an adapter only
+    GgufTensors tensors;       // empty for a projector
     // estimated bytes of the vocabulary in memory, which llama.cpp does not report
     std::uint64_t vocabulary = 0;
 };

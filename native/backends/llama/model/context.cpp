@@ -80,7 +80,7 @@ void choose_attention(const llama_model* model, Options& options) {
     constexpr std::uint64_t kAlwaysRoom = 64 << 20; // bytes that attention scores may always take
     constexpr std::uint64_t kShare = 4;             // or 1 / kShare of the weights' size
     constexpr std::uint32_t kLeastAtOnce = 64;      // prefill is slower below this
-    options.at_once = most_at_once(options);
+    options.at_once = options.limits.ubatch != 0 ? options.limits.ubatch : most_at_once(options);
     if (options.device != nullptr) {
         return; // llama.cpp checks whether the device supports flash attention
     }
@@ -94,7 +94,8 @@ void choose_attention(const llama_model* model, Options& options) {
     const auto room = std::max(kAlwaysRoom, llama_model_size(model) / kShare);
     const auto each =
         static_cast<std::uint64_t>(llama_model_n_head(model)) * cells_of(options) * sizeof(float);
-    const auto least = options.projector.empty() ? std::min(options.batch, kLeastAtOnce) : options.batch;
+    const bool fixed = options.limits.ubatch != 0 || !options.projector.empty();
+    const auto least = fixed ? options.at_once : std::min(options.batch, kLeastAtOnce);
     for (auto at_once = options.at_once; at_once >= least; at_once /= 2) {
         if (each * at_once <= room) {
             options.flash_attention = Options::FlashAttention::Off;
@@ -132,6 +133,11 @@ std::uint64_t work_of(const llama_model* model, const Options& options) {
     }
     const auto heads = static_cast<std::uint64_t>(llama_model_n_head(model));
     return heads * cells_of(options) * options.at_once * sizeof(ggml_fp16_t);
+}
+
+// Returns the type of RoPE scaling in the model's file; empty: llama.cpp's default.
+std::string rope_scaling(const llama_model* model) {
+    return meta(model, meta(model, "general.architecture") + ".rope.scaling.type");
 }
 
 // Waits until a context has completed its work. Returns false if that fails.
@@ -191,6 +197,12 @@ Context make_context(Call& call, llama_model* model, const Options& options, std
     }
     wanted.n_threads = 1;
     wanted.n_threads_batch = 1;
+    wanted.offload_kqv = options.offload_kqv;
+    wanted.rope_freq_base = options.rope.base;
+    wanted.rope_freq_scale = options.rope.scale;
+    if (options.rope.scale != 0 && rope_scaling(model) == "none") { // llama.cpp would ignore the scale
+        wanted.rope_scaling_type = LLAMA_ROPE_SCALING_TYPE_LINEAR;
+    }
     wanted.flash_attn_type = flash_attention(options.flash_attention);
     wanted.type_k = kv_type(options.kv_type);
     wanted.type_v = kv_type(options.kv_type);

@@ -6,6 +6,7 @@
 #include "file/fingerprint.hpp"
 #include "file/gguf_check.hpp"
 #include "file/source.hpp"
+#include "file/tensor_check.hpp"
 #include "kv/kv_memory.hpp"
 #include "model/card.hpp"
 #include "runtime/guard.hpp"
@@ -19,6 +20,7 @@ namespace sotto::llama {
 namespace {
 
 // Progress reported to the host, 0 to 1, at the end of each part of an open.
+constexpr float kCheckShare = 0.5f; // the check of the tensors, which is optional
 constexpr float kWeightsShare = 0.95f;
 constexpr float kDraftShare = 0.97f;    // the draft model, after the weights
 constexpr float kContextsShare = 0.98f; // the contexts; the projector follows
@@ -65,6 +67,13 @@ struct Load {
     bool causal = true; // see GgufFacts
 };
 
+llama_load_mode load_mode(const Load& how) {
+    if (how.options.mlock && how.purpose == Purpose::Run) {
+        return how.mapped ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MLOCK;
+    }
+    return how.mapped ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;
+}
+
 // Loads the weights of a model. `begin` and `end`: progress to report at the start and the end.
 Weights load(Call& call, const Load& how, Progress& progress, float begin, float end) {
     struct Part {
@@ -79,7 +88,7 @@ Weights load(Call& call, const Load& how, Progress& progress, float begin, float
     wanted.main_gpu = how.options.device == nullptr ? -1 : 0;
     wanted.n_gpu_layers =
         how.options.device == nullptr ? 0 : static_cast<std::int32_t>(how.options.gpu_layers);
-    wanted.load_mode = how.mapped ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;
+    wanted.load_mode = load_mode(how);
     wanted.no_alloc = how.purpose == Purpose::Measure;
     wanted.progress_callback = [](float done, void* told) {
         const auto& within = *static_cast<Part*>(told);
@@ -134,6 +143,17 @@ void check_generates(const llama_model* model) {
     }
 }
 
+void check_rope(const llama_model* model, const Options& options) {
+    if (llama_model_rope_type(model) == LLAMA_ROPE_TYPE_NONE &&
+        (options.rope.base != 0 || options.rope.scale != 0)) {
+        const std::string option = options.rope.base != 0 ? "rope_freq_base" : "rope_freq_scale";
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "options." + option + ": the model has no rotary position embeddings; remove the option"
+        );
+    }
+}
+
 void check_speculation(const llama_model* model, const Options& options) {
     if (speculates(options) && !keeps_all(model)) {
         const std::string option = options.draft.empty() ? "speculative" : "draft";
@@ -152,6 +172,21 @@ bool maps(const Options& options, const Source& file, const GgufFacts& facts, Pu
            facts.data_aligned;
 }
 
+// Checks the tensors of `file` if the options ask for that. `begin` and `end`: progress to report.
+void check_numbers(
+    Source& file,
+    const GgufFacts& facts,
+    const Options& options,
+    Purpose purpose,
+    Progress& progress,
+    float begin,
+    float end
+) {
+    if (options.check_tensors && purpose == Purpose::Run) {
+        check_tensors(file, facts, [&](float done) { progress.check(begin + done * (end - begin)); });
+    }
+}
+
 // Opens the draft model. Its context is as large as the model's, and its batch is small.
 std::unique_ptr<Draft> open_draft(
     Call& call,
@@ -165,6 +200,7 @@ std::unique_ptr<Draft> open_draft(
     theirs.path = str(opened.options.draft);
     const auto file = open_source(theirs);
     const auto facts = check_gguf(*file);
+    check_numbers(*file, facts, opened.options, purpose, progress, kWeightsShare, kWeightsShare);
     const bool mapped = maps(opened.options, *file, facts, purpose);
     const Load how = {backend, opened.options, *file, opened.file, mapped, purpose};
     auto weights = load(call, how, progress, kWeightsShare, kDraftShare);
@@ -178,6 +214,8 @@ std::unique_ptr<Draft> open_draft(
     check_generates(weights.get());
     auto options = opened.options;
     options.batch = std::max(Draft::kAtOnce, options.parallel);
+    options.limits.ubatch = 0;
+    options.rope = {}; // its own file's
     choose_form(weights.get(), options);
     opened.lasting += weights_of(weights.get(), options);
     (options.device != nullptr ? opened.lasting.host : opened.lasting.weights) += facts.vocabulary;
@@ -231,8 +269,10 @@ void open_parts(
     Progress& progress,
     Opened& opened
 ) {
-    opened.weights = load(call, how, progress, 0, kWeightsShare);
+    check_numbers(how.file, facts, how.options, how.purpose, progress, 0, kCheckShare);
+    opened.weights = load(call, how, progress, how.options.check_tensors ? kCheckShare : 0, kWeightsShare);
     auto* model = opened.weights.get();
+    check_rope(model, opened.options);
     opened.options.pooling = pooling_of(model, opened.options);
     if (embeds(opened.options)) {
         choose_embedding_form(model, opened.options);

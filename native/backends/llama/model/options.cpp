@@ -2,8 +2,12 @@
 #include "model/options.hpp"
 
 #include "runtime/json_parts.hpp"
+#include "step/speculate.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <ggml.h>
+#include <iterator>
 
 namespace sotto::llama {
 namespace {
@@ -15,121 +19,171 @@ constexpr std::uint32_t kMostLayers = 1 << 16;
 constexpr std::uint32_t kLeastImageTokens = 64;
 constexpr std::uint32_t kMostImageTokens = 1 << 14;
 
+// An option that the host set. `max_context`: the highest context size that the model supports, in tokens.
+struct Value {
+    std::string option;
+    const Json& json;
+    std::uint32_t max_context;
+};
+
+struct Range {
+    double min;
+    double max;
+    const char* text;
+};
+
+constexpr Range kRopeBase = {1, 1e12, "1 to 1e12"};
+constexpr Range kRopeScale = {1e-6, 1e3, "1e-6 to 1000"};
+
 [[noreturn]] void refuse(const std::string& option, const Json& value, const std::string& allowed) {
     const auto text = value.is_string() ? value.get<std::string>() : text_of(value);
     throw invalid_argument("options." + option, text, allowed);
 }
 
-std::uint32_t whole(const std::string& option, const Json& value, std::uint32_t least, std::uint32_t most) {
-    const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() >= least &&
-                      value.get<std::uint64_t>() <= most;
+std::uint32_t whole(const Value& value, std::uint32_t least, std::uint32_t most) {
+    const auto& json = value.json;
+    const bool fits =
+        json.is_number_unsigned() && json.get<std::uint64_t>() >= least && json.get<std::uint64_t>() <= most;
     if (!fits) {
-        refuse(option, value, "an integer from " + std::to_string(least) + " to " + std::to_string(most));
-    }
-    return value.get<std::uint32_t>();
-}
-
-bool truth(const std::string& option, const Json& value) {
-    if (!value.is_boolean()) {
-        refuse(option, value, "true or false");
-    }
-    return value.get<bool>();
-}
-
-std::string text(const std::string& option, const Json& value) {
-    if (!value.is_string()) {
-        refuse(option, value, "a string");
-    }
-    return value.get<std::string>();
-}
-
-Options::FlashAttention flash_attention(const std::string& option, const Json& value) {
-    if (value == "auto") {
-        return Options::FlashAttention::Auto;
-    }
-    if (value == "on") {
-        return Options::FlashAttention::On;
-    }
-    if (value == "off") {
-        return Options::FlashAttention::Off;
-    }
-    refuse(option, value, "\"auto\", \"on\" or \"off\"");
-}
-
-Options::KvType kv_type(const std::string& option, const Json& value) {
-    if (value == "f16") {
-        return Options::KvType::F16;
-    }
-    if (value == "q8_0") {
-        return Options::KvType::Q8_0;
-    }
-    refuse(option, value, "\"f16\" or \"q8_0\"");
-}
-
-Options::Speculative speculative(const std::string& option, const Json& value) {
-    if (value == "off") {
-        return Options::Speculative::Off;
-    }
-    if (value == "lookup") {
-        return Options::Speculative::Lookup;
-    }
-    refuse(option, value, "\"off\" or \"lookup\"");
-}
-
-Options::Pooling pooling(const std::string& option, const Json& value) {
-    constexpr std::pair<const char*, Options::Pooling> kKnown[] = {
-        {"mean", Options::Pooling::Mean},
-        {"cls", Options::Pooling::Cls},
-        {"last", Options::Pooling::Last},
-        {"rank", Options::Pooling::Rank},
-    };
-    for (const auto& [name, known] : kKnown) {
-        if (value == name) {
-            return known;
-        }
-    }
-    refuse(option, value, "\"mean\", \"cls\", \"last\" or \"rank\"");
-}
-
-void read_option(
-    Options& options, const std::string& option, const Json& value, std::uint32_t trained_context
-) {
-    if (option == "context") {
-        options.context = whole(option, value, kLeastContext, trained_context);
-    } else if (option == "min_context") {
-        options.min_context = whole(option, value, kLeastContext, trained_context);
-    } else if (option == "parallel") {
-        options.parallel = whole(option, value, 1, kMostParallel);
-    } else if (option == "batch") {
-        options.batch = whole(option, value, 1, kMostBatch);
-    } else if (option == "gpu_layers") {
-        options.gpu_layers = whole(option, value, 0, kMostLayers);
-    } else if (option == "mmap") {
-        options.mmap = truth(option, value);
-    } else if (option == "flash_attention") {
-        options.flash_attention = flash_attention(option, value);
-    } else if (option == "kv_type") {
-        options.kv_type = kv_type(option, value);
-    } else if (option == "speculative") {
-        options.speculative = speculative(option, value);
-    } else if (option == "draft") {
-        options.draft = text(option, value);
-    } else if (option == "chat_template") {
-        options.chat_template = text(option, value);
-    } else if (option == "projector") {
-        options.projector = text(option, value);
-    } else if (option == "image_tokens") {
-        options.image_tokens = whole(option, value, kLeastImageTokens, kMostImageTokens);
-    } else if (option == "pooling") {
-        options.pooling = pooling(option, value);
-    } else {
-        throw invalid_argument(
-            "option",
-            option,
-            "context, parallel, batch, mmap, flash_attention, kv_type, min_context, speculative, draft, "
-            "chat_template, projector, image_tokens, pooling or gpu_layers"
+        refuse(
+            value.option, json, "an integer from " + std::to_string(least) + " to " + std::to_string(most)
         );
     }
+    return json.get<std::uint32_t>();
+}
+
+float number(const Value& value, const Range& range) {
+    const bool fits = value.json.is_number() && value.json.get<double>() >= range.min &&
+                      value.json.get<double>() <= range.max;
+    if (!fits) {
+        refuse(value.option, value.json, std::string("a number from ") + range.text);
+    }
+    return value.json.get<float>();
+}
+
+bool truth(const Value& value) {
+    if (!value.json.is_boolean()) {
+        refuse(value.option, value.json, "true or false");
+    }
+    return value.json.get<bool>();
+}
+
+std::string text(const Value& value) {
+    if (!value.json.is_string()) {
+        refuse(value.option, value.json, "a string");
+    }
+    return value.json.get<std::string>();
+}
+
+template <typename T>
+struct Name {
+    const char* name;
+    T value;
+};
+
+// Returns the value that is named in `names`. `allowed`: the names, for the error.
+template <typename T, std::size_t count>
+T one_of(const Value& value, const Name<T> (&names)[count], const char* allowed) {
+    for (const auto& each : names) {
+        if (value.json == each.name) {
+            return each.value;
+        }
+    }
+    refuse(value.option, value.json, allowed);
+}
+
+Options::FlashAttention flash_attention(const Value& value) {
+    using Flash = Options::FlashAttention;
+    constexpr Name<Flash> kNames[] = {{"auto", Flash::Auto}, {"on", Flash::On}, {"off", Flash::Off}};
+    return one_of(value, kNames, "\"auto\", \"on\" or \"off\"");
+}
+
+Options::KvType kv_type(const Value& value) {
+    constexpr Name<Options::KvType> kNames[] = {
+        {"f16", Options::KvType::F16}, {"q8_0", Options::KvType::Q8_0}
+    };
+    return one_of(value, kNames, "\"f16\" or \"q8_0\"");
+}
+
+Options::Speculative speculative(const Value& value) {
+    constexpr Name<Options::Speculative> kNames[] = {
+        {"off", Options::Speculative::Off}, {"lookup", Options::Speculative::Lookup}
+    };
+    return one_of(value, kNames, "\"off\" or \"lookup\"");
+}
+
+Options::Pooling pooling(const Value& value) {
+    using Pooling = Options::Pooling;
+    constexpr Name<Pooling> kNames[] = {
+        {"mean", Pooling::Mean}, {"cls", Pooling::Cls}, {"last", Pooling::Last}, {"rank", Pooling::Rank}
+    };
+    return one_of(value, kNames, "\"mean\", \"cls\", \"last\" or \"rank\"");
+}
+
+struct Reader {
+    const char* option;
+    void (*read)(Options& options, const Value& value);
+};
+
+constexpr Reader kReaders[] = {
+    {"context", [](Options& to, const Value& of) { to.context = whole(of, kLeastContext, of.max_context); }},
+    {"parallel", [](Options& to, const Value& of) { to.parallel = whole(of, 1, kMostParallel); }},
+    {"batch", [](Options& to, const Value& of) { to.batch = whole(of, 1, kMostBatch); }},
+    {"ubatch", [](Options& to, const Value& of) { to.limits.ubatch = whole(of, 1, kMostBatch); }},
+    {"threads",
+     [](Options& to, const Value& of) { to.limits.decode_threads = whole(of, 1, GGML_MAX_N_THREADS); }},
+    {"threads_batch",
+     [](Options& to, const Value& of) { to.limits.prefill_threads = whole(of, 1, GGML_MAX_N_THREADS); }},
+    {"mmap", [](Options& to, const Value& of) { to.mmap = truth(of); }},
+    {"mlock", [](Options& to, const Value& of) { to.mlock = truth(of); }},
+    {"check_tensors", [](Options& to, const Value& of) { to.check_tensors = truth(of); }},
+    {"flash_attention", [](Options& to, const Value& of) { to.flash_attention = flash_attention(of); }},
+    {"kv_type", [](Options& to, const Value& of) { to.kv_type = kv_type(of); }},
+    {"offload_kqv", [](Options& to, const Value& of) { to.offload_kqv = truth(of); }},
+    {"min_context",
+     [](Options& to, const Value& of) { to.min_context = whole(of, kLeastContext, of.max_context); }},
+    {"rope_freq_base", [](Options& to, const Value& of) { to.rope.base = number(of, kRopeBase); }},
+    {"rope_freq_scale", [](Options& to, const Value& of) { to.rope.scale = number(of, kRopeScale); }},
+    {"speculative", [](Options& to, const Value& of) { to.speculative = speculative(of); }},
+    {"draft", [](Options& to, const Value& of) { to.draft = text(of); }},
+    {"draft_max", [](Options& to, const Value& of) { to.limits.draft_max = whole(of, 1, kMostGuessed); }},
+    {"chat_template", [](Options& to, const Value& of) { to.chat_template = text(of); }},
+    {"projector", [](Options& to, const Value& of) { to.projector = text(of); }},
+    {"image_tokens",
+     [](Options& to, const Value& of) { to.image_tokens = whole(of, kLeastImageTokens, kMostImageTokens); }},
+    {"pooling", [](Options& to, const Value& of) { to.pooling = pooling(of); }},
+    {"gpu_layers", [](Options& to, const Value& of) { to.gpu_layers = whole(of, 0, kMostLayers); }},
+};
+
+std::string known_options() {
+    std::string names;
+    for (const auto& reader : kReaders) {
+        const bool last = &reader + 1 == std::end(kReaders);
+        names += (names.empty() ? "" : last ? " or " : ", ") + std::string(reader.option);
+    }
+    return names;
+}
+
+void read_option(Options& options, const Value& value) {
+    for (const auto& reader : kReaders) {
+        if (value.option == reader.option) {
+            reader.read(options, value);
+            return;
+        }
+    }
+    throw invalid_argument("option", value.option, known_options());
+}
+
+// Returns the highest context size, in tokens. `rope_freq_scale` below 1 stretches the positions that the
+// model was trained for.
+std::uint32_t max_context(const Json& asked, std::uint32_t trained_context) {
+    constexpr double kMost = 1 << 24; // tokens; more would overflow sizes
+    if (!asked.contains("rope_freq_scale")) {
+        return trained_context;
+    }
+    const double scale = number({"rope_freq_scale", asked["rope_freq_scale"], 0}, kRopeScale);
+    const auto stretched = std::min(std::round(trained_context / scale), kMost);
+    return std::max(trained_context, static_cast<std::uint32_t>(stretched));
 }
 
 Json parse(std::string_view json) {
@@ -144,6 +198,16 @@ Json parse(std::string_view json) {
 }
 
 void check(const Options& options) {
+    if (options.limits.ubatch > options.batch) {
+        refuse("ubatch", options.limits.ubatch, "at most \"batch\", " + std::to_string(options.batch));
+    }
+    if (options.limits.ubatch != 0 && options.limits.ubatch < options.batch && !options.projector.empty()) {
+        refuse(
+            "ubatch",
+            options.limits.ubatch,
+            "\"batch\" where \"projector\" is set, " + std::to_string(options.batch)
+        );
+    }
     if (options.batch < options.parallel) {
         refuse("batch", options.batch, "at least \"parallel\", " + std::to_string(options.parallel));
     }
@@ -184,9 +248,12 @@ Options read_options(const sotto_model_source& source, std::uint32_t trained_con
     Options options;
     options.context = std::min(options.context, trained_context);
     const auto asked = parse(view(source.options));
+    const auto most = max_context(asked, trained_context);
     for (const auto& [option, value] : asked.items()) {
-        read_option(options, option, value, trained_context);
+        read_option(options, {option, value, most});
     }
+    options.limits.prefill_threads =
+        options.limits.prefill_threads == 0 ? options.limits.decode_threads : options.limits.prefill_threads;
     if (!asked.contains("min_context")) {
         options.min_context =
             asked.contains("context") ? options.context : std::min(options.min_context, options.context);

@@ -30,15 +30,32 @@ struct Options {
     std::uint32_t places = 4;
     // Maximum number of tokens per step, from `parallel` to 4096.
     std::uint32_t batch = 512;
-    // n_ubatch: tokens that are computed at once, at most
-    // `batch`. Limited by memory. Not a host option.
+    // n_ubatch in effect. Not a host option.
     std::uint32_t at_once = 512;
+    // Limits of a step that the host sets.
+    struct Limits {
+        std::uint32_t ubatch = 0;          // tokens that are computed at once, at most `batch`; 0: chosen
+        std::uint32_t decode_threads = 0;  // of a step that only decodes; 0: as many as the engine allows
+        std::uint32_t prefill_threads = 0; // of a step that prefills; default: `decode_threads`
+        std::uint32_t draft_max = 15;      // draft tokens
+    } limits;
     // Maps the file instead of reading it, if possible.
     bool mmap = true;
+    // Locks the weights in main memory. If the system refuses, the log has a warning.
+    bool mlock = false;
+    // Refuses files with NaN, infinite or invalid numbers in their tensors, which takes a read of the file.
+    bool check_tensors = false;
     // "auto" (the fastest decode that fits into memory), "on" or "off".
     enum class FlashAttention { Auto, On, Off } flash_attention = FlashAttention::Auto;
     // Type of keys and values: "f16", or "q8_0", which takes about half the memory and needs flash attention.
     enum class KvType { F16, Q8_0 } kv_type = KvType::F16;
+    // Keeps the KV cache of layers on the device there, and computes their attention there.
+    bool offload_kqv = true;
+    // RoPE base frequency, and factor of the positions; 0: what the model's file says.
+    struct Rope {
+        float base = 0;
+        float scale = 0;
+    } rope;
     // Chooses q8_0 if the model supports it, because memory is short. Not a host option.
     bool small_kv = false;
     // Path of a projector (mmproj), which encodes images or sounds for the model; empty: text only.

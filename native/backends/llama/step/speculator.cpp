@@ -6,13 +6,13 @@
 namespace sotto::llama {
 
 Speculator::Speculator(const Options& options, Contexts& contexts)
-    : enabled_(speculates(options)), lookup_(options.speculative == Options::Speculative::Lookup),
-      contexts_(contexts) {}
+    : enabled_(speculates(options)), max_(options.limits.draft_max),
+      lookup_(options.speculative == Options::Speculative::Lookup), contexts_(contexts) {}
 
 void Speculator::guess(StepItem& item, std::size_t room, std::chrono::nanoseconds waited) {
     begun_ = std::chrono::steady_clock::now();
     waited_before_ = waited;
-    const auto max = std::min(room, kMostGuessed);
+    const auto max = std::min(room, max_);
     look_up(item, max);
     if (item.expected == LLAMA_TOKEN_NULL && contexts_.draft() != nullptr &&
         !item.stream->kv.tokens.has_media()) {

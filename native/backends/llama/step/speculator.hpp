@@ -33,6 +33,7 @@ private:
     void draft(StepItem& item, std::size_t max);
 
     const bool enabled_;
+    const std::size_t max_; // draft tokens per step
     const bool lookup_;
     Contexts& contexts_;
     DraftLength lookups_;

@@ -34,6 +34,12 @@ void use_adapters(const sotto_step& step, Contexts& contexts) {
     }
 }
 
+bool prefills(const StepPlan& plan) {
+    return plan.media.stretch != nullptr || std::ranges::any_of(plan.items, [](const auto& item) {
+               return item.stream->kv.tokens.in_prompt();
+           });
+}
+
 } // namespace
 
 StepRunner::StepRunner(
@@ -44,8 +50,9 @@ StepRunner::StepRunner(
     const Tokenizer& tokenizer,
     const Projector* projector
 )
-    : max_tokens_(options.context), contexts_(contexts), kv_(kv), pools_(pools), gate_(speculates(options)),
-      batch_(options.batch, options.parallel), speculator_(options, contexts),
+    : max_tokens_(options.context), decode_threads_(options.limits.decode_threads),
+      prefill_threads_(options.limits.prefill_threads), contexts_(contexts), kv_(kv), pools_(pools),
+      gate_(speculates(options)), batch_(options.batch, options.parallel), speculator_(options, contexts),
       chooser_(contexts, kv, speculator_, tokenizer, options.context),
       media_(projector, contexts, batch_, gate_) {
     contexts_.set_gate(StepGate::on_abort, &gate_);
@@ -54,7 +61,7 @@ StepRunner::StepRunner(
 void StepRunner::run(const sotto_step& step) {
     auto plan = plan_step(step, kv_, static_cast<std::uint32_t>(batch_.capacity()));
     use_adapters(step, contexts_);
-    use_threads(step, contexts_, pools_);
+    use_threads(step, prefills(plan) ? prefill_threads_ : decode_threads_, contexts_, pools_);
     const StepGate::Scope scope(gate_, step);
     if (gate_.ask()) {
         throw Error(SOTTO_ERROR_CANCELLED, kCancelled);

@@ -11,6 +11,7 @@
 #include "step/step_item.hpp"
 #include "step/token_chooser.hpp"
 
+#include <cstdint>
 #include <span>
 
 namespace sotto::llama {
@@ -46,7 +47,9 @@ private:
     void clear_damaged();
     void deliver(const sotto_step& step, bool damaged);
 
-    const std::size_t max_tokens_; // context size of one stream
+    const std::size_t max_tokens_;        // context size of one stream
+    const std::uint32_t decode_threads_;  // maximum; 0: no limit
+    const std::uint32_t prefill_threads_; // maximum; 0: no limit
     Contexts& contexts_;
     KvCache& kv_;
     ThreadPools& pools_;

@@ -7,11 +7,12 @@
 
 namespace sotto::llama {
 
-void use_threads(const sotto_step& step, Contexts& contexts, ThreadPools& pools) {
+void use_threads(const sotto_step& step, std::uint32_t most, Contexts& contexts, ThreadPools& pools) {
     if (contexts.get() == nullptr) {
         return; // no slots: nothing to compute
     }
-    const auto threads = std::clamp(step.threads, 1u, static_cast<std::uint32_t>(GGML_MAX_N_THREADS));
+    constexpr std::uint32_t kMost = GGML_MAX_N_THREADS;
+    const auto threads = std::clamp(step.threads, 1u, most == 0 ? kMost : std::min(most, kMost));
     ggml_threadpool* pool = nullptr;
     {
         const Call call(Call::current()->host(), Call::Abort::Throws); // throws if a thread cannot start
