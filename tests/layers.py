@@ -47,7 +47,7 @@ ALL = {
     "store.h",
     "store_backup.h",
 }
-MODULE = {"module.h", "module_model.h", "module_slot.h", "module_stream.h"}
+MODULE = {"module.h", "module_model.h", "module_quantize.h", "module_slot.h", "module_stream.h"}
 ALL |= {"gpu.h", "guard.h", "sotto.h"} | MODULE
 PUBLIC = {  # what of include/sotto; where nothing is said, base.h
     "base": {"base.h", "host.h"},

@@ -29,6 +29,7 @@
 #define SOTTO_MODULE_H
 
 #include "module_model.h"
+#include "module_quantize.h"
 #include "module_slot.h"
 #include "module_stream.h"
 
@@ -228,6 +229,7 @@ typedef struct sotto_backend {
     sotto_slot_save_fn       slot_save;       /**< Required if `slot_read` is set. */
     sotto_slot_restore_fn    slot_restore;    /**< Required if `slot_read` is set. */
     sotto_slot_erase_fn      slot_erase;      /**< Required if `slot_read` is set. */
+    sotto_quantize_fn        quantize;        /**< Optional. NULL: quantizes no files. */
 } sotto_backend;
 
 /**

@@ -36,6 +36,7 @@
  *     SOTTO_OP_INFILL: input_prefix, input_suffix, input_extra, prompt;  SOTTO_OP_DETOKENIZE: tokens, special
  *     SOTTO_OP_TOKENIZE: content, add_special, parse_special, with_pieces
  *     SOTTO_OP_SAVE_STATE: path, and messages or prompt;  SOTTO_OP_RESTORE_STATE: path
+ *     SOTTO_OP_QUANTIZE: path, to_path, type ("Q4_K_M", ...), imatrix, threads
  *     SOTTO_OP_SLOTS: model, action ("list", "save", "restore", "erase"), id_slot, path
  *     return_tokens, return_settings, post_sampling_probs, id_slot (of a completion: the slot to use; the
  *     request waits for the slot, and reuses only what that slot holds)
@@ -152,7 +153,13 @@ enum {
      * of REQUEST_DONE: as of SOTTO_OP_OPEN_SESSION; of a token session {"session": id, "tokens": count,
      * "end": last position or -1, ...}.
      */
-    SOTTO_OP_EDIT_SESSION = 22
+    SOTTO_OP_EDIT_SESSION = 22,
+    /**
+     * Quantizes a model's file to another file, on a thread of its own: sends SOTTO_EVENT_PROGRESS, and can
+     * be cancelled. The new file appears when it is complete, and replaces an earlier one. `json` of
+     * REQUEST_DONE: {"path", "type", "bytes", "source_bytes"}.
+     */
+    SOTTO_OP_QUANTIZE = 23
 };
 
 /** Request flags, combined with bitwise or. */

@@ -147,6 +147,17 @@ ModelInfo measure(const Backend& backend, const sotto_model_source& source) {
     return read(backend, info, false);
 }
 
+void quantize(const Backend& backend, const sotto_quantize_source& desc) {
+    const auto& table = backend.table();
+    if (table.quantize == nullptr) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED, "backend '" + backend.name() + "' does not quantize model files"
+        );
+    }
+    sotto_str why{};
+    check(backend, "quantize", table.quantize(table.self, &desc, &why), why);
+}
+
 Model::Model(const Backend& backend, const sotto_model_source& source) : backend_(backend) {
     const auto& table = backend.table();
     auto info = empty_info();

@@ -83,6 +83,9 @@ struct ModelInfo : ModelMemory {
 // Estimates a model's memory without loading it. Returns zero sizes if the backend has no `measure`.
 ModelInfo measure(const Backend& backend, const sotto_model_source& source);
 
+// Quantizes a model's file. Throws Error, with SOTTO_ERROR_UNSUPPORTED if the backend quantizes no files.
+void quantize(const Backend& backend, const sotto_quantize_source& desc);
+
 // State of a slot.
 struct SlotUse {
     std::uint32_t tokens = 0; // number of tokens that the slot holds

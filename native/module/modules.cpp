@@ -351,6 +351,25 @@ const Backend& Modules::find(std::string_view name, std::string_view device) {
     throw Error(lacks ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_UNSUPPORTED, why);
 }
 
+const Backend& Modules::find_quantizer() {
+    const auto quantizes = [](const Backend& backend) { return backend.table().quantize != nullptr; };
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& backend : own_) {
+            if (quantizes(*backend)) {
+                return *backend;
+            }
+        }
+        open_those_for("");
+        for (const auto& one : opened_) {
+            if (quantizes(*one.backend)) {
+                return *one.backend;
+            }
+        }
+    }
+    return find("");
+}
+
 void Modules::list(std::vector<const Backend*>& backends, std::vector<PassedOver>& passed_over) {
     const std::lock_guard lock(mutex_);
     open_those_for("");

@@ -52,6 +52,10 @@ public:
     // memory was short, otherwise SOTTO_ERROR_UNSUPPORTED.
     const Backend& find(std::string_view name, std::string_view device = "cpu");
 
+    // Finds a backend that quantizes files, the host's before a module's; without one, the backend that
+    // find("") finds. Opens modules as find() does for the CPU, and throws like find().
+    const Backend& find_quantizer();
+
     // Like find(), but returns null instead of throwing.
     const Backend* look_for(std::string_view name, std::string_view device);
 

@@ -30,6 +30,7 @@ from .log import set_log_level
 from .memory import Memory, Plan
 from .partial import JsonField, json_field
 from .perfetto import write_trace
+from .quantize import Quantized
 from .recording import Replay, replay
 from .respond import Response
 from .save_game import SavedGame
@@ -65,6 +66,7 @@ __all__ = [
     "Memory",
     "ModelLoadError",
     "Plan",
+    "Quantized",
     "Ranked",
     "Replay",
     "RequestOptions",

@@ -29,6 +29,7 @@ from .data import (
 from .errors import SottoError
 from .gpu import MinSharing, Renderer
 from .guard import Guard, Guardrails, Stage, Verdict, read_verdict
+from .quantize import Quantized, quantize_body, read_quantized
 from .respond import Response, read_response
 from .save_game import NO_FILES, Advance, Files, SavedGame, copies, game_body, read_saved
 from .session import lora_body
@@ -293,6 +294,31 @@ class SavesGames:
         return read_saved((await request.finish(progress)).json)
 
 
+class Quantizes:
+    """Part of `aio.Engine`: quantization of model files."""
+
+    _engine: blocking.Engine
+    _numbers: Iterator[int]
+    _request: Callable[..., Request]
+
+    async def quantize(
+        self,
+        path: StrPath,
+        to_path: StrPath,
+        *,
+        type: str,
+        imatrix: StrPath | None = None,
+        threads: int = 0,
+        progress: Advance | None = None,
+    ) -> Quantized:
+        """Writes a model's file in a smaller type, as `sotto.Engine.quantize()` does."""
+        body = quantize_body(path, to_path, type, imatrix, threads)
+        number = next(self._numbers)
+        desc = self._engine._request_desc("quantize", body, 0, {}, user=number)
+        request = self._request(number, SottoError, lib.sotto_engine_submit, desc)
+        return read_quantized((await request.finish(progress)).json)
+
+
 class Selects:
     """Part of `aio.Session`: the LoRA adapters of its turns."""
 
@@ -321,5 +347,5 @@ class SharesGpu:
         return await asyncio.to_thread(self._engine.detach_gpu)
 
 
-class Parts(Adapts, MakesData, Responds, SavesGames, Inspects, SharesGpu, KeepsStores, Checks):
+class Parts(Adapts, MakesData, Responds, SavesGames, Quantizes, Inspects, SharesGpu, KeepsStores, Checks):
     """What `aio.Engine` has beside requests, models and sessions."""

@@ -28,6 +28,7 @@ from .kvstore import KeepsStores
 from .memory import Memory, Plan, read_memory, read_plan
 from .messages import MessagesInput
 from .mode import MODES, Mode
+from .quantize import Quantizes
 from .respond import Responds
 from .save_game import SavesGames
 from .session import Session, open_body, sizes_of
@@ -41,6 +42,7 @@ class Engine(
     MakesData,
     Responds,
     SavesGames,
+    Quantizes,
     Inspects,
     Adapts,
     AddsBackends,

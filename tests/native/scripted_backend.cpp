@@ -37,6 +37,7 @@
 //   slots          true: slots have numbers. A free slot holds as many tokens as the prompt of its last
 //   stream
 //                  had, or as a state that was saved; a stream with id_slot has these cached
+//   pieces (4), piece_ms    to quantize: how often the type is written, each after a delay; no type is "Q0"
 //   lose_at        token at which a device other than the CPU is lost; lose_load, lose_save, lose_restore:
 //                  true: lost when the model is opened, or a state saved or restored
 #include <algorithm>
@@ -54,6 +55,7 @@
 
 #include "scripted_adapters.hpp"
 #include "scripted_kind.hpp"
+#include "scripted_quantize.hpp"
 #include "scripted_request.hpp"
 #include "scripted_slots.hpp"
 
@@ -393,5 +395,6 @@ sotto_module_v1(const sotto_backend_host*, sotto_backend* backend, sotto_str*) {
     backend->slot_save = save_slot;
     backend->slot_restore = restore_slot;
     backend->slot_erase = erase_slot;
+    backend->quantize = quantize_file;
     return SOTTO_OK;
 }

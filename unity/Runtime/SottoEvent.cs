@@ -80,6 +80,9 @@ namespace Sotto
 
         /// <summary>Drops the last turns of a session: see <see cref="SottoSession.Rewind"/>.</summary>
         EditSession = Native.SOTTO_OP_EDIT_SESSION,
+
+        /// <summary>Quantizes a model's file: fields <c>path</c>, <c>to_path</c>, <c>type</c>, <c>imatrix</c>.</summary>
+        Quantize = Native.SOTTO_OP_QUANTIZE,
     }
 
     /// <summary>Request flags, combined with bitwise or.</summary>

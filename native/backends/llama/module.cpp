@@ -2,6 +2,7 @@
 #include "isa/isa_tier.hpp"
 #include "llama_cpp/opening.hpp"
 #include "model/model.hpp"
+#include "quantize/quantize.hpp"
 #include "runtime/forked.hpp"
 #include "runtime/guard.hpp"
 #include "runtime/json_parts.hpp"
@@ -101,6 +102,14 @@ on_measure(void* self, const sotto_model_source* source, sotto_model_info* info,
         auto told = info_of(open_model(backend, *source, Purpose::Measure));
         told.description = {nullptr, 0}; // the text does not outlive this call
         write(info, told);
+        return SOTTO_OK;
+    });
+}
+
+sotto_status SOTTO_CALL on_quantize(void* self, const sotto_quantize_source* desc, sotto_str* why) {
+    return living(thread_why(), why, [&] {
+        check_size(*desc);
+        quantize(backend_of(self).host, *desc);
         return SOTTO_OK;
     });
 }
@@ -409,6 +418,7 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     backend.slot_save = on_slot_save;
     backend.slot_restore = on_slot_restore;
     backend.slot_erase = on_slot_erase;
+    backend.quantize = on_quantize;
     write(theirs, backend);
     static_cast<void>(made.release()); // on_release() frees it
     return SOTTO_OK;

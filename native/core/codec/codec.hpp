@@ -57,6 +57,14 @@ struct NamedFile {
 enum class SlotAction : std::uint8_t { list, save, restore, erase };
 
 // The fields of a request that the engine itself needs. Sampling fields are for the backend.
+// What a request of SOTTO_OP_QUANTIZE has beside the path of the model's file.
+struct QuantizeTerms {
+    std::string to; // path of the new file
+    std::string type;
+    std::string imatrix;       // path; empty: none
+    std::uint32_t threads = 0; // 0: one per core
+};
+
 struct ParsedRequest {
     std::string model; // empty: the session's model
     InSession session;
@@ -69,9 +77,10 @@ struct ParsedRequest {
     bool return_tokens = false;            // return the ids of tokens
     bool return_progress = false;          // report the prefill of the prompt
     bool timings_per_token = false;        // chunks carry timings
-    std::string path;                      // path of a saved state or a save game
+    std::string path;                      // path of a saved state, a save game or a model
     std::vector<NamedFile> files;          // of a save game
     SlotAction action = SlotAction::list;  // of SOTTO_OP_SLOTS
+    QuantizeTerms quantize;                // of SOTTO_OP_QUANTIZE
     std::int32_t slot = -1;                // number of the slot; -1: any
     OnBudget on_budget = OnBudget::wait;
     AdaptersAsked adapters;

@@ -184,6 +184,18 @@ void read_slots(const Fields& body, ParsedRequest& requested) {
     }
 }
 
+QuantizeTerms read_quantize(const Fields& body) {
+    body.require(field::to_path, "the path of the new file");
+    body.require(field::type, "the name of a type, such as Q4_K_M");
+    const auto* imatrix = body.text(field::imatrix);
+    return {
+        *body.text(field::to_path),
+        *body.text(field::type),
+        imatrix == nullptr ? "" : *imatrix,
+        static_cast<std::uint32_t>(body.integer(field::threads).value_or(0)),
+    };
+}
+
 void read_completion(sotto_op op, const Fields& body, ParsedRequest& requested) {
     const bool chat = op == SOTTO_OP_CHAT;
     const bool in_session = !requested.session.id.empty();
@@ -331,6 +343,11 @@ ParsedRequest read_request(sotto_op op, std::string_view text, const std::atomic
     if (is_about_games(op)) {
         requested.path = read_path(body);
         requested.files = read_files(body);
+        return requested;
+    }
+    if (op == SOTTO_OP_QUANTIZE) {
+        requested.path = read_path(body);
+        requested.quantize = read_quantize(body);
         return requested;
     }
     if (op == SOTTO_OP_CHECK) {

@@ -59,7 +59,7 @@ void ControlLoop::cancel(Slot& slot) noexcept {
         ender_.fail(*stream, SOTTO_ERROR_CANCELLED, "the request was cancelled");
     } else if (results_.drop(slot) || intake_.drop(slot)) {
         sender_.done(slot, SOTTO_ERROR_CANCELLED, "the request was cancelled");
-    } else {
+    } else if (!intake_.cancel(slot)) {
         models_.cancel(slot);
     }
 }

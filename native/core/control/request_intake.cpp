@@ -111,8 +111,8 @@ RequestIntake::RequestIntake(
           Responses()
       },
       kv_states_(world.kv_states), incoming_(streams.threads(), world.settings, checks, wake),
-      files_(world.hooks) {
-    files_.notify(wake);
+      files_{StateFiles(world.hooks), Quantizer(world, sender, wake)} {
+    files_.states.notify(wake);
 }
 
 void RequestIntake::add(Slot& slot) {
@@ -122,7 +122,7 @@ void RequestIntake::add(Slot& slot) {
 }
 
 bool RequestIntake::drop(const Slot& slot) noexcept {
-    return files_.cancel(slot) || incoming_.drop(slot); // a file being written is completed
+    return files_.states.cancel(slot) || incoming_.drop(slot); // a file being written is completed
 }
 
 void RequestIntake::cancel_reading(std::string_view why) noexcept {
@@ -132,7 +132,8 @@ void RequestIntake::cancel_reading(std::string_view why) noexcept {
 }
 
 void RequestIntake::cancel_files(std::string_view why) noexcept {
-    while (Slot* slot = files_.cancel_oldest()) {
+    files_.quantizer.cancel_all();
+    while (Slot* slot = files_.states.cancel_oldest()) {
         sender_.done(*slot, SOTTO_ERROR_CANCELLED, why);
     }
 }
@@ -144,6 +145,10 @@ void RequestIntake::proceed(Incoming& incoming) {
     if (incoming.op == SOTTO_OP_CHECK) {
         warnings_.warn_of(incoming.parsed.unknown);
         return sender_.answered(slot, to_json(incoming.verdict));
+    }
+    if (incoming.op == SOTTO_OP_QUANTIZE) {
+        warnings_.warn_of(incoming.parsed.unknown);
+        return files_.quantizer.start(slot, incoming.parsed);
     }
     if (is_about_games(incoming.op)) {
         return start_game(slot, incoming.parsed);
@@ -226,7 +231,7 @@ void RequestIntake::answer(Slot& slot, ParsedRequest parsed) {
         op == SOTTO_OP_RESTORE_STATE || (op == SOTTO_OP_SLOTS && parsed.action == SlotAction::restore);
     if (restores && slot.submission.state == nullptr) {
         sender_.accepted(slot);
-        files_.read(slot, parsed.path, max_state_size(entry->model->info())); // file_done() continues
+        files_.states.read(slot, parsed.path, max_state_size(entry->model->info())); // file_done() continues
         return;
     }
     start(slot, *entry, std::move(parsed), std::move(turn));
@@ -284,10 +289,10 @@ void RequestIntake::start_game(Slot& slot, ParsedRequest& parsed) {
         auto state = game_state_of(stored_, kv_states_);
         task = std::make_shared<GameWrite>(parsed.path, std::move(parsed.files), std::move(state));
     } else {
-        task = std::make_shared<GameRead>(parsed.path, std::move(parsed.files), files_.hooks());
+        task = std::make_shared<GameRead>(parsed.path, std::move(parsed.files), files_.states.hooks());
     }
     sender_.accepted(slot);
-    files_.start(slot, std::move(task));
+    files_.states.start(slot, std::move(task));
 }
 
 void RequestIntake::restore_game(Slot& slot, GameRead& read) {
@@ -305,13 +310,17 @@ void RequestIntake::restore_game(Slot& slot, GameRead& read) {
 }
 
 bool RequestIntake::take_files() noexcept {
-    bool any = false;
+    bool any = files_.quantizer.advance();
     attempt(
-        [&] { files_.each_progress([&](Slot& slot, float progress) { sender_.progress(slot, progress); }); },
+        [&] {
+            files_.states.each_progress([&](Slot& slot, float progress) {
+                sender_.progress(slot, progress);
+            });
+        },
         [](sotto_status, const char*) {} // the next progress is sent
     );
     for (;;) {
-        const auto done = files_.take_done();
+        const auto done = files_.states.take_done();
         if (done.slot == nullptr) {
             return any;
         }

@@ -10,6 +10,7 @@
 #include "core/control/event_sender.hpp"
 #include "core/control/field_warnings.hpp"
 #include "core/control/incoming_requests.hpp"
+#include "core/control/quantizer.hpp"
 #include "core/control/request_ender.hpp"
 #include "core/control/state_files.hpp"
 #include "core/control/world.hpp"
@@ -17,6 +18,12 @@
 #include "core/game/game_task.hpp"
 
 namespace sotto {
+
+// Requests that only work on files, and continue on threads for files.
+struct FileRequests {
+    StateFiles states;
+    Quantizer quantizer;
+};
 
 // Control thread only.
 class RequestIntake {
@@ -38,22 +45,24 @@ public:
     // Removes a cancelled request whose body is being read, or whose state file is being read or written.
     // Returns false if `slot` holds no such request.
     bool drop(const Slot& slot) noexcept;
+    // Cancels the request if it quantizes a file: it ends later. Returns false otherwise.
+    bool cancel(const Slot& slot) noexcept { return files_.quantizer.cancel(slot); }
     // End requests as cancelled: cancel_reading() those whose body is being read, cancel_files() those whose
-    // state file is being read or written.
+    // state file is being read or written; those that quantize a file end later.
     void cancel_reading(std::string_view why) noexcept;
     void cancel_files(std::string_view why) noexcept;
-    // Returns true if no request is being read.
-    bool is_empty() const noexcept { return incoming_.is_empty(); }
+    // Returns true if no request is being read, and none quantizes a file.
+    bool is_empty() const noexcept { return incoming_.is_empty() && files_.quantizer.is_empty(); }
 
     // Continue requests: take_read() those whose body has been parsed, take_prepared() those that the backend
-    // has prepared, take_files() those whose state file has been read or written. Each returns true if
+    // has prepared, take_files() those whose file has been read or written. Each returns true if
     // anything changed.
     bool take_read() noexcept;
     bool take_prepared() noexcept;
     bool take_files() noexcept;
 
     const Sessions& sessions() const noexcept { return stored_.sessions; }
-    StateFiles& files() noexcept { return files_; }
+    StateFiles& files() noexcept { return files_.states; }
 
 private:
     void proceed(Incoming& incoming);
@@ -76,7 +85,7 @@ private:
     Conversations stored_;
     KvStateStore& kv_states_;
     IncomingRequests incoming_;
-    StateFiles files_;
+    FileRequests files_;
 };
 
 } // namespace sotto

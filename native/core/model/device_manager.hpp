@@ -50,6 +50,8 @@ public:
     // backend; empty: any. Writes the device's number to `number`; a shared GPU's number is written
     // only before begin_to_leave() returns. Throws Error(SOTTO_ERROR_UNSUPPORTED).
     Placement seat(std::string_view backend, DeviceNumber refused, std::atomic<DeviceNumber>& number);
+    // Returns a backend to quantize files with. Throws Error(SOTTO_ERROR_UNSUPPORTED) if there is no backend.
+    const Backend& quantizer() { return modules_.find_quantizer(); }
     // Returns true if seat() would choose the shared GPU. `refused`: number of the
     // device that cannot hold the model.
     bool would_take(std::string_view backend, DeviceNumber refused) const;

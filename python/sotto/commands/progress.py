@@ -15,7 +15,7 @@ from . import screen
 Told = Callable[[str, float], None]
 Bytes = Callable[[int, int], None]  # bytes transferred so far, and total bytes
 
-_WORDS = {"download": "downloading", "load": "loading"}
+_WORDS = {"download": "downloading", "load": "loading", "quantize": "quantizing"}
 
 
 def shown() -> bool:

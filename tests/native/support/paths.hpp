@@ -30,4 +30,8 @@ extern const char* const kHouseModel;
 extern const char* const kLlamaModels;
 extern const char* const kGolden;
 
+// A model in F32 to quantize; llama-quantize, of the same llama.cpp, without our changes.
+extern const char* const kWideModel;
+extern const char* const kQuantizeReference;
+
 } // namespace test::paths

@@ -1,10 +1,10 @@
-"""Entry point of `sotto models`, which has the subcommands `list`, `pull`, `check` and `info`."""
+"""Entry point of `sotto models`, which has the subcommands `list`, `pull`, `check`, `info` and `quantize`."""
 
 from __future__ import annotations
 
 import argparse
 
-from . import check, info, listing, pull
+from . import check, info, listing, pull, quantize
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,6 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("pull", pull, "download a model's file from Hugging Face, or what is left of it"),
         ("check", check, "open untrusted files in a process of their own"),
         ("info", info, "what a model is, and the memory that it takes"),
+        ("quantize", quantize, "write a model's file in a smaller type"),
     ):
         command = commands.add_parser(name, help=what, description=what)
         command.set_defaults(run=module.run)
