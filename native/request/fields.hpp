@@ -38,6 +38,7 @@ inline constexpr RequestField grammar{.name = "grammar", .type = FieldType::Text
 inline constexpr RequestField guardrails{.name = "guardrails", .type = FieldType::Other, .operations = 0x100000};
 inline constexpr RequestField id_slot{.name = "id_slot", .type = FieldType::Integer, .operations = 0x22000e, .min = -1, .max = 65535, .fallback = -1};
 inline constexpr RequestField ignore_eos{.name = "ignore_eos", .type = FieldType::Boolean, .operations = 0x2008e, .fallback = 0};
+inline constexpr RequestField imatrix{.name = "imatrix", .type = FieldType::Text, .operations = 0x800000};
 inline constexpr RequestField input{.name = "input", .type = FieldType::Other, .operations = 0x12a000, .items = 2048};
 inline constexpr RequestField input_audio{.name = "input_audio", .type = FieldType::Other, .operations = 0x4000};
 inline constexpr RequestField input_extra{.name = "input_extra", .type = FieldType::Other, .operations = 0x8};
@@ -69,7 +70,7 @@ inline constexpr const char* k_on_budget[] = {"wait", "fail", "shrink", nullptr}
 inline constexpr RequestField on_budget{.name = "on_budget", .type = FieldType::Choice, .operations = 0x23e3fe, .choices = k_on_budget};
 inline constexpr RequestField parallel_tool_calls{.name = "parallel_tool_calls", .type = FieldType::Boolean, .operations = 0x200c2};
 inline constexpr RequestField parse_special{.name = "parse_special", .type = FieldType::Boolean, .operations = 0x10, .fallback = 1};
-inline constexpr RequestField path{.name = "path", .type = FieldType::Text, .operations = 0x2c0180, .min_bytes = 1};
+inline constexpr RequestField path{.name = "path", .type = FieldType::Text, .operations = 0xac0180, .min_bytes = 1};
 inline constexpr RequestField pinned{.name = "pinned", .type = FieldType::Boolean, .operations = 0x1200, .fallback = 0};
 inline constexpr RequestField post_sampling_probs{.name = "post_sampling_probs", .type = FieldType::Boolean, .operations = 0x8e, .fallback = 0};
 inline constexpr RequestField presence_penalty{.name = "presence_penalty", .type = FieldType::Number, .operations = 0x2008e, .min = -10, .max = 10, .fallback = 0};
@@ -109,9 +110,11 @@ inline constexpr const char* k_task[] = {"transcribe", "translate", nullptr};
 inline constexpr RequestField task{.name = "task", .type = FieldType::Choice, .operations = 0x4000, .choices = k_task};
 inline constexpr RequestField temperature{.name = "temperature", .type = FieldType::Number, .operations = 0x2c08e, .min = 0, .max = 100, .fallback = 1};
 inline constexpr RequestField text{.name = "text", .type = FieldType::Other, .operations = 0x20000};
+inline constexpr RequestField threads{.name = "threads", .type = FieldType::Integer, .operations = 0x800000, .min = 0, .max = 512, .fallback = 0};
 inline constexpr RequestField timestamp_granularities{.name = "timestamp_granularities", .type = FieldType::Other, .operations = 0x4000, .items = 2};
 inline constexpr RequestField timings_per_token{.name = "timings_per_token", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
 inline constexpr RequestField to{.name = "to", .type = FieldType::Integer, .operations = 0x400000, .min = -1, .max = 2147483647, .fallback = -1};
+inline constexpr RequestField to_path{.name = "to_path", .type = FieldType::Text, .operations = 0x800000, .min_bytes = 1};
 inline constexpr RequestField to_session{.name = "to_session", .type = FieldType::Text, .operations = 0x400000, .min_bytes = 1, .max_bytes = 128};
 inline constexpr RequestField tokens{.name = "tokens", .type = FieldType::Other, .operations = 0x220};
 inline constexpr RequestField tool_choice{.name = "tool_choice", .type = FieldType::Other, .operations = 0x200c2};
@@ -125,6 +128,7 @@ inline constexpr RequestField truncate{.name = "truncate", .type = FieldType::Bo
 inline constexpr const char* k_truncation[] = {"auto", "disabled", nullptr};
 inline constexpr RequestField truncation{.name = "truncation", .type = FieldType::Choice, .operations = 0x20000, .choices = k_truncation};
 inline constexpr RequestField turns{.name = "turns", .type = FieldType::Integer, .operations = 0x400000, .min = 1, .max = 2147483647, .fallback = 1};
+inline constexpr RequestField type{.name = "type", .type = FieldType::Text, .operations = 0x800000, .min_bytes = 1, .max_bytes = 32};
 inline constexpr RequestField typical_p{.name = "typical_p", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 1, .fallback = 1};
 inline constexpr RequestField with_pieces{.name = "with_pieces", .type = FieldType::Boolean, .operations = 0x10, .fallback = 0};
 inline constexpr RequestField xtc_probability{.name = "xtc_probability", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 1, .fallback = 0};
@@ -160,6 +164,7 @@ inline constexpr const RequestField* kAll[] = {
     &guardrails,
     &id_slot,
     &ignore_eos,
+    &imatrix,
     &input,
     &input_audio,
     &input_extra,
@@ -226,9 +231,11 @@ inline constexpr const RequestField* kAll[] = {
     &task,
     &temperature,
     &text,
+    &threads,
     &timestamp_granularities,
     &timings_per_token,
     &to,
+    &to_path,
     &to_session,
     &tokens,
     &tool_choice,
@@ -241,6 +248,7 @@ inline constexpr const RequestField* kAll[] = {
     &truncate,
     &truncation,
     &turns,
+    &type,
     &typical_p,
     &with_pieces,
     &xtc_probability,

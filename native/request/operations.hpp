@@ -5,7 +5,7 @@
 
 namespace sotto {
 
-inline constexpr std::int32_t kLastOperation = 22;
+inline constexpr std::int32_t kLastOperation = 23;
 // clang-format off: one name a line
 inline constexpr const char* kOperationNames[] = {
     nullptr, // 0 is no operation
@@ -31,6 +31,7 @@ inline constexpr const char* kOperationNames[] = {
     "check",
     "slots",
     "edit_session",
+    "quantize",
 };
 // clang-format on
 

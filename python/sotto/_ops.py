@@ -26,6 +26,7 @@ Op = Literal[
     "check",
     "slots",
     "edit_session",
+    "quantize",
 ]
 
 OPS: Mapping[str, int] = {
@@ -51,4 +52,5 @@ OPS: Mapping[str, int] = {
     "check": 20,
     "slots": 21,
     "edit_session": 22,
+    "quantize": 23,
 }

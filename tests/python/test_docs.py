@@ -196,7 +196,7 @@ def names_in(path: str, pattern: str) -> set[str]:
         ("reference/requests.md", "include/sotto/request.h", r"\b(SOTTO_OP_\w+) *="),
         ("reference/events.md", "include/sotto/event.h", r"\b(SOTTO_EVENT_\w+) *="),
         ("reference/events.md", "include/sotto/base.h", r"\b(SOTTO_ERROR_\w+) *="),
-        ("reference/options.md", "native/backends/llama/model/options.cpp", r'option == "(\w+)"'),
+        ("reference/options.md", "native/backends/llama/model/options.cpp", r'^    \{"(\w+)",(?: \[|$)'),
         ("reference/json-results.md", "include/sotto/stats.h", r"^    \w+ +(?!struct_size)(\w+); +/\*\*<"),
     ],
 )

@@ -454,6 +454,19 @@ namespace Sotto.Interop
     }
 
     [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct sotto_quantize_source
+    {
+        public uint struct_size;
+        public uint threads;
+        public sotto_str path;
+        public sotto_str type;
+        public sotto_str imatrix;
+        public IntPtr write;
+        public IntPtr progress;
+        public void* context;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
     public unsafe struct sotto_slot_info
     {
         public uint struct_size;
@@ -575,6 +588,7 @@ namespace Sotto.Interop
         public IntPtr slot_save;
         public IntPtr slot_restore;
         public IntPtr slot_erase;
+        public IntPtr quantize;
     }
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -612,6 +626,12 @@ namespace Sotto.Interop
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_progress_fn(void* context, float progress);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_quantize_write_fn(void* context, ulong offset, void* bytes, UIntPtr count);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_quantize_fn(void* self, sotto_quantize_source* source, sotto_str* reason);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_write_fn(void* context, void* bytes, UIntPtr count);
@@ -760,6 +780,7 @@ namespace Sotto.Interop
         public const int SOTTO_OP_CHECK = 20;
         public const int SOTTO_OP_SLOTS = 21;
         public const int SOTTO_OP_EDIT_SESSION = 22;
+        public const int SOTTO_OP_QUANTIZE = 23;
         public const uint SOTTO_REQUEST_PRIVATE = 1;
         public const uint SOTTO_REQUEST_CHUNKS = 2;
         public const int SOTTO_PRIORITY_BACKGROUND = -1;
