@@ -79,7 +79,11 @@ def quantize_body(
     path: StrPath, to_path: StrPath, type: str, imatrix: StrPath | None, threads: int
 ) -> dict[str, Any]:
     """Returns the request's body. Raises `ArgumentError` for an invalid argument."""
-    body = {"path": path_text("path", path), "to_path": path_text("to_path", to_path), "type": string("type", type)}
+    body = {
+        "path": path_text("path", path),
+        "to_path": path_text("to_path", to_path),
+        "type": string("type", type),
+    }
     if imatrix is not None:
         body["imatrix"] = path_text("imatrix", imatrix)
     return {**body, "threads": whole("threads", threads, _MAX_THREADS)}

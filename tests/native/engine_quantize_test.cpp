@@ -138,7 +138,8 @@ TEST_CASE("invalid requests are refused, and leave no file") {
     const auto folder = test::quoted(std::filesystem::path(files.to()).parent_path().string());
     const auto in_place = R"({"type": "Q8_0", "path": )" + source + R"(, "to_path": )" + folder + "}";
     CHECK(refused(game, in_place).status == SOTTO_ERROR_ARGUMENT);
-    const auto absent = R"({"type": "Q8_0", "path": "/no/such", "to_path": )" + test::quoted(files.to()) + "}";
+    const auto absent =
+        R"({"type": "Q8_0", "path": "/no/such", "to_path": )" + test::quoted(files.to()) + "}";
     CHECK(refused(game, absent).status == SOTTO_ERROR_NOT_FOUND);
     CHECK(files.count() == 1);
 }

@@ -154,6 +154,27 @@ def test_only_what_differs_from_the_engine_becomes_an_option() -> None:
     }
 
 
+@pytest.mark.row("C-119", "C-120", "C-132", "C-134")
+def test_options_reach_the_model() -> None:
+    def locked() -> int:
+        told = Path("/proc/self/status").read_text().split("VmLck:")[1]
+        return int(told.split()[0])  # KiB
+
+    def answer(llm: Llama) -> Any:
+        return llm.generate("The smith", max_tokens=8, sampling=SamplingParams(temperature=0), logprobs=1)
+
+    with Llama("sotto/house", n_ctx=256) as llm:
+        told = answer(llm)
+        before = locked() if sys.platform == "linux" else 0
+    rarer: dict[str, Any] = {"use_mlock": True, "offload_kqv": False, "check_tensors": True}
+    with Llama("sotto/house", n_ctx=256, n_threads_batch=1, **rarer) as llm:
+        assert answer(llm)["text"] == told["text"]
+        if sys.platform == "linux" and os.geteuid() == 0:
+            assert locked() > before
+    with Llama("sotto/house", n_ctx=256, rope_freq_base=50.0) as llm:
+        assert answer(llm) != told
+
+
 @pytest.mark.row("C-137", "C-138", "C-139", "C-140", "C-141", "C-142", "C-143", "C-144", "C-145", "C-146")
 @pytest.mark.parametrize(
     ("name", "good", "bad"),

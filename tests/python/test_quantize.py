@@ -57,7 +57,7 @@ def test_the_error_names_the_parameter(adaptable: sotto.Engine, source: Path, tm
         adaptable.quantize(source, to, type="Q4")
     with pytest.raises(sotto.ArgumentError, match=r"invalid type 'IQ1_S': .* set imatrix"):
         adaptable.quantize(source, to, type="IQ1_S")
-    with pytest.raises(sotto.ArgumentError, match=r"invalid to .* expected another file than path"):
+    with pytest.raises(sotto.ArgumentError, match=r"invalid to_path .* expected another file than path"):
         adaptable.quantize(source, source, type="Q8_0")
     with pytest.raises(sotto.ArgumentError, match="invalid threads '513'"):
         adaptable.quantize(source, to, type="Q8_0", threads=513)

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/attempt.hpp"
 #include "base/error.hpp"
 #include "core/state/state_blob.hpp"
 #include "platform/file.hpp"
