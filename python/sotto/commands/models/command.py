@@ -1,10 +1,10 @@
-"""Entry point of `sotto models`, which has the subcommands `list`, `pull`, `check`, `info` and `quantize`."""
+"""Entry point of `sotto models`: `list`, `pull`, `check`, `info`, `quantize` and `compare`."""
 
 from __future__ import annotations
 
 import argparse
 
-from . import check, info, listing, pull, quantize
+from . import check, compare, info, listing, pull, quantize
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("check", check, "open untrusted files in a process of their own"),
         ("info", info, "what a model is, and the memory that it takes"),
         ("quantize", quantize, "write a model's file in a smaller type"),
+        ("compare", compare, "how much of a model another file of it has kept"),
     ):
         command = commands.add_parser(name, help=what, description=what)
         command.set_defaults(run=module.run)
