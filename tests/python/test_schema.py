@@ -57,6 +57,40 @@ def ask(schema: Any, **fields: Any) -> str:
     return json.dumps({"model": "tiny", "messages": messages, "response_format": format_, **fields})
 
 
+@pytest.mark.parametrize(
+    "regex",
+    [r"\d{3}-[a-f]{2}", r"(yes|no), (my lord|traveller)[.!]", r"[^a-z]{4,8}", r"^\w+$", r"(ab?|c){2}\."],
+)
+def test_answers_match_a_regular_expression(tiny: sotto.Engine, regex: str) -> None:
+    for seed in range(20):
+        fields = {
+            "grammar": regex,
+            "grammar_type": "regex",
+            "max_tokens": 64,
+            "seed": seed,
+            "temperature": 1.5,
+        }
+        answer = tiny.complete("who guards the gate", model="tiny", **fields)
+        if answer.finish_reason == "stop":
+            assert re.fullmatch(regex, answer.text, re.ASCII)
+        else:
+            assert re.fullmatch(r"\w+", answer.text, re.ASCII)  # only the endless one
+
+
+def test_regular_expressions_that_are_refused(tiny: sotto.Engine) -> None:
+    for regex, what in (
+        ("(a", r"invalid grammar '\(a': expected a regular expression without an unclosed"),
+        ("a(?!b)", r"invalid grammar 'a\(\?!b\)': expected a pattern without"),
+        ("a)(b", "an unopened"),
+    ):
+        with pytest.raises(sotto.SottoError, match=what):
+            tiny.complete("hello", model="tiny", grammar=regex, grammar_type="regex")
+    with pytest.raises(
+        sotto.ArgumentError, match='invalid grammar_type \'lark\': expected one of "gbnf", "regex"'
+    ):
+        tiny.complete("hello", model="tiny", grammar="a", grammar_type="lark")
+
+
 def test_answers_keep_to_their_schema(tiny: sotto.Engine) -> None:
     cut = 0
     for number in range(SCHEMAS):

@@ -17,8 +17,8 @@ SAMPLING = (
 )  # fmt: skip
 _SHARED = (
     "stop", "ignore_eos", "n_probs", "post_sampling_probs", "return_tokens", "n_keep", "cache_prompt",
-    "grammar", "json_schema", "response_format", "session", "on_budget", "id_slot", "n_discard",
-    "return_progress", "timings_per_token",
+    "grammar", "grammar_type", "json_schema", "response_format", "session", "on_budget", "id_slot",
+    "n_discard", "return_progress", "timings_per_token",
 )  # fmt: skip
 COMPLETION = ("prompt", "input_prefix", "input_suffix", "input_extra")
 CHAT = (

@@ -2,6 +2,7 @@
 #include "grammar/schema/constraints.hpp"
 
 #include "grammar/grammar.hpp"
+#include "grammar/regex.hpp"
 #include "request/fields.hpp"
 
 namespace sotto::llama {
@@ -66,12 +67,15 @@ std::shared_ptr<const Constraint> Constraints::argument_schema(const Json& schem
 
 std::string Constraints::answer_grammar(const Json& body) const {
     if (const auto* grammar = find(body, field::grammar)) {
-        const auto& gbnf = grammar->get_ref<const std::string&>();
+        const auto& text = grammar->get_ref<const std::string&>();
+        const auto* type = find(body, field::grammar_type);
+        const bool is_regex = type != nullptr && *type == "regex";
         const auto checked = [&] {
+            auto gbnf = is_regex ? regex_grammar(text, "grammar") : text;
             check_grammar(gbnf, "grammar", vocab_);
-            return Constraint{"", {}, gbnf};
+            return Constraint{"", {}, std::move(gbnf)};
         };
-        return made_.get("grammar " + gbnf, checked)->grammar;
+        return made_.get((is_regex ? "regex " : "grammar ") + text, checked)->grammar;
     }
     const auto held = answer_schema(body);
     return held ? held->grammar : "";

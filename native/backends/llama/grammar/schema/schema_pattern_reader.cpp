@@ -80,16 +80,18 @@ public:
 
 private:
     [[noreturn]] void wrong(const std::string& what) const {
-        refuse_schema(path_, pattern_, "a regular expression without " + what);
+        refuse_schema(path_, pattern_, "a regular expression without " + what + column());
     }
 
     [[noreturn]] void beyond(const std::string& what) const {
         unsupported_schema(
             path_,
             pattern_,
-            "a pattern without " + what + "; use characters, sets, groups, \"|\" and repetitions"
+            "a pattern without " + what + column() + "; use characters, sets, groups, \"|\" and repetitions"
         );
     }
+
+    std::string column() const { return " (before character " + std::to_string(at_ + 1) + ")"; }
 
     static Node any(std::uint64_t least, std::uint64_t most) {
         return {
