@@ -267,6 +267,11 @@ def test_grammars_are_checked() -> None:
     schema = {"type": "object", "properties": {"name": {"type": "string"}}}
     for given in (schema, json.dumps(schema)):
         assert LlamaGrammar.from_json_schema(given).body() == {"json_schema": schema}
+    regex = LlamaGrammar.from_regex(r"\d+")
+    assert regex.body() == {"grammar": r"\d+", "grammar_type": "regex"}
+    assert "regular expression" in repr(regex)
+    with pytest.raises(ValidationError, match="invalid regex ''"):
+        LlamaGrammar.from_regex("")
     for wrong in ("", "   ", 'other ::= "a"', None):
         with pytest.raises(ValidationError, match="invalid gbnf"):
             LlamaGrammar.from_string(wrong)  # type: ignore[arg-type]

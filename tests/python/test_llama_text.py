@@ -6,6 +6,7 @@ import gc
 import inspect
 import itertools
 import math
+import re
 import threading
 import time
 from collections import Counter
@@ -341,6 +342,8 @@ def test_a_grammar_holds_and_draws_by_probability(house: Llama, tiny_file: Path)
     drawn = Counter(_text(house("Hello", grammar=either, seed=seed, **plain)) for seed in range(200))
     deviation = math.sqrt(200 * likely * (1 - likely))
     assert abs(drawn["!"] - 200 * likely) < 4 * deviation and drawn["!"] + drawn["."] == 200
+    regex = LlamaGrammar.from_regex(r"\d{2}-(a|b)")
+    assert re.fullmatch(r"\d{2}-[ab]", _text(house("Hello", grammar=regex)))
     for wrong in (LlamaGrammar.from_string('root ::= "a'), LlamaGrammar.from_json_schema({"type": "strnig"})):
         with pytest.raises(ValidationError, match="invalid"):
             house("Hello", grammar=wrong)

@@ -14,7 +14,7 @@ _RULE = re.compile(r"^[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*::=", re.M)
 
 
 class LlamaGrammar:
-    """A grammar for answers: GBNF, or a JSON schema. One object serves any number of models.
+    """A grammar for answers: GBNF, a regular expression, or a JSON schema. One object serves any number of models.
 
     The model compiles the grammar when a request uses it, and then reports mistakes in it.
 
@@ -63,13 +63,26 @@ class LlamaGrammar:
             raise ValidationError(invalid("schema", schema, "a JSON schema, an object"))
         return cls({"json_schema": dict(found)})
 
+    @classmethod
+    def from_regex(cls, regex: str) -> LlamaGrammar:
+        """Returns the grammar of the texts that a regular expression (ECMAScript) matches as a whole.
+
+        Raises:
+            ValidationError: `regex` is not text, or is empty.
+        """
+        if not isinstance(regex, str) or not regex:
+            raise ValidationError(invalid("regex", regex, "a regular expression"))
+        return cls({"grammar": regex, "grammar_type": "regex"})
+
     def body(self) -> dict[str, Any]:
-        """Returns the field of a request: `grammar` or `json_schema`."""
+        """Returns the fields of a request: `grammar` and its type, or `json_schema`."""
         return dict(self._fields)
 
     def __repr__(self) -> str:
-        ((kind, text),) = self._fields.items()
-        return f"<LlamaGrammar of a {'GBNF text' if kind == 'grammar' else 'JSON schema'}: {text!r:.60}>"
+        kinds = {"grammar": "GBNF text", "json_schema": "JSON schema"}
+        (field, text), *rest = self._fields.items()
+        kind = "regular expression" if rest else kinds[field]
+        return f"<LlamaGrammar of a {kind}: {text!r:.60}>"
 
 
 def grammar_of(value: object) -> dict[str, Any]:
