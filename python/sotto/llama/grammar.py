@@ -14,7 +14,7 @@ _RULE = re.compile(r"^[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*::=", re.M)
 
 
 class LlamaGrammar:
-    """A grammar for answers: GBNF, a regular expression, or a JSON schema. One object serves any number of models.
+    """A grammar for answers: GBNF, a regular expression, or a JSON schema. Serves any number of models.
 
     The model compiles the grammar when a request uses it, and then reports mistakes in it.
 
