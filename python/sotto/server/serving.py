@@ -23,6 +23,9 @@ from .service import Service
 from .settings import Settings
 from .sleeping import sleep_when_idle
 
+if sys.platform != "win32":
+    import uvloop
+
 log = logging.getLogger("sotto.server")
 Make = Callable[[Service], Starlette]
 
@@ -68,8 +71,6 @@ def run(serving: Coroutine[Any, Any, None]) -> None:
     if sys.platform == "win32":
         asyncio.run(serving)
     else:
-        import uvloop
-
         uvloop.run(serving)
 
 
