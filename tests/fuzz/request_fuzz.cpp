@@ -31,7 +31,7 @@ void check(const sotto::InSession& asked) {
     check(asked.messages);
     if (!asked.id.empty()) {
         const auto rest = sotto::parse_object(asked.rest, "the rest");
-        require(!rest.contains("messages") && !rest.contains("session"));
+        require(!rest.contains("session") && !rest.contains(asked.holds_tokens ? "prompt" : "messages"));
     }
 }
 
@@ -59,6 +59,9 @@ void read(sotto_op op, std::string_view body) {
     try {
         if (sotto::is_about_sessions(op)) {
             check(op, sotto::read_session_request(op, body));
+        } else if (op == SOTTO_OP_QUANTIZE) {
+            const auto asked = sotto::read_request(op, body);
+            require(!asked.path.empty());
         } else {
             check(op, sotto::read_request(op, body));
         }
@@ -75,6 +78,9 @@ void read(sotto_op op, std::string_view body) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view body(reinterpret_cast<const char*>(data), size);
     for (sotto_op op = SOTTO_OP_CHAT; op <= SOTTO_OP_READ_SESSION; ++op) {
+        read(op, body);
+    }
+    for (const sotto_op op : {SOTTO_OP_CHANGE_SESSION, SOTTO_OP_EDIT_SESSION, SOTTO_OP_QUANTIZE}) {
         read(op, body);
     }
     return 0;
