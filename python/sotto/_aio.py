@@ -15,7 +15,7 @@ from ._lib import lib
 from .errors import SottoError, Status
 from .event import Event
 
-_REST = 0.002  # seconds between batches under load
+_REST = 0.003  # seconds between batches under load
 _AHEAD = 4  # batches that the loop may be behind
 _PATIENCE = 1.0  # seconds to wait for a loop that is behind, or has stopped
 _LOAD = 8  # batches that follow each other in less than twice that
