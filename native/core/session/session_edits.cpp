@@ -71,7 +71,7 @@ std::string Sessions::rewind(const std::string& id, Session& session, const Sess
     return response;
 }
 
-// Makes a session a copy of a part of another; opens it if there is none with its id.
+// Makes a session a copy of a part of another; opens it if no session has its id.
 std::string Sessions::copy(const Session& session, const SessionRequest& requested) {
     const auto& id = requested.to_session;
     const auto found = open_.find(id);

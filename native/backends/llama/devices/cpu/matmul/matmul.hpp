@@ -94,7 +94,8 @@ bool sotto_sgemm(
 // returns false.
 bool sotto_multiply_bf16(const ggml_compute_params* params, ggml_tensor* to);
 
-// Same arguments and result as ggml_compute_forward_mul_mat_tiled(), which sotto_mul_mat_tiled() calls unless
-// the weights are Q6_K and there are few rows. In that case returns false, so that ggml calls sotto_sgemm().
+// Same arguments and result as ggml_compute_forward_mul_mat_tiled(). Calls sotto_multiply_bf16() where the
+// tier has it. Returns false for Q6_K weights and few rows, so that ggml calls sotto_sgemm(); otherwise calls
+// ggml's function.
 bool sotto_mul_mat_tiled(const ggml_compute_params* params, ggml_tensor* to);
 }
