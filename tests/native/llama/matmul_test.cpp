@@ -16,6 +16,7 @@
 #include <ggml.h>
 
 #include "backends/llama/devices/cpu/matmul/matmul.hpp"
+#include "backends/llama/isa/isa_tier.hpp"
 
 namespace {
 
@@ -29,6 +30,7 @@ struct Shape {
     std::int64_t depth;
     std::int64_t columns;
     std::int64_t rows;
+    int flags = 0; // of the weights, beside ggml's
 };
 
 enum class Fill { random, largest, smallest };
@@ -41,9 +43,7 @@ public:
         ggml_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
         context_.reset(ggml_init({.mem_size = 256U << 20, .mem_buffer = nullptr, .no_alloc = true}));
         weights_ = ggml_new_tensor_2d(context_.get(), shape.type, shape.depth, shape.columns);
-#if defined __x86_64__
-        weights_->flags |= __builtin_cpu_supports("avx512bf16") ? sotto::llama::kBf16Weights : 0;
-#endif
+        weights_->flags |= shape.flags;
         const bool packs = shape.type == GGML_TYPE_Q4_0 || shape.type == GGML_TYPE_Q4_K;
         const bool packed = ggml_cpu_has_avx2() != 0 && packs; // as in llama.cpp
         const auto bytes = ggml_nbytes(weights_);
@@ -191,15 +191,21 @@ TEST_CASE("a graph multiplies matrices deeper than a tile, and with few columns"
 }
 
 TEST_CASE("weights that may be computed in bfloat16 are multiplied without loss of what it holds") {
+    using namespace sotto::llama;
+    const int vectors = cpu_supports("avx512bf16") ? kBf16Weights : 0;
+    const int tiles = may_use_tiles() ? vectors | kTileWeights : 0;
     for (const auto type : {GGML_TYPE_F16, GGML_TYPE_BF16}) {
-        for (const std::int64_t rows : {1, 2, 15, 16, 17, 31, 33, 256, 257, 300}) {
-            check_graph({type, 384, 70, rows});
+        for (const int flags : {vectors, tiles}) {
+            CAPTURE(flags);
+            for (const std::int64_t rows : {1, 2, 15, 16, 17, 31, 33, 256, 257, 300}) {
+                check_graph({type, 384, 70, rows, flags});
+            }
+            for (const std::int64_t depth : {32, 96, 512, 544, 1536, 4096}) {
+                check_graph({type, depth, 12, 20, flags});
+                check_graph({type, depth, 1, 1, flags});
+            }
+            check_graph({type, 40, 24, 20, flags}); // not a multiple of 32
         }
-        for (const std::int64_t depth : {32, 96, 512, 544, 1536, 4096}) {
-            check_graph({type, depth, 12, 20});
-            check_graph({type, depth, 1, 1});
-        }
-        check_graph({type, 40, 24, 20}); // not a multiple of 32
     }
 }
 

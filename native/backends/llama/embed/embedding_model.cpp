@@ -1,25 +1,10 @@
 // A model that embeds texts, or ranks documents.
 #include "embed/embedding_model.hpp"
 
-#include "devices/cpu/matmul/matmul.hpp"
-#include "isa/isa_tier.hpp"
-#include "model/weights.hpp"
+#include "embed/bf16_weights.hpp"
 #include "runtime/guard.hpp"
 
 namespace sotto::llama {
-namespace {
-
-// Lets a CPU compute the products of weights in bfloat16 if it has instructions for them.
-void allow_bf16(const llama_model* model) {
-    if (!cpu_supports("avx512bf16")) {
-        return;
-    }
-    for (const auto& [name, tensor] : llama_internal_get_tensor_map(model)) {
-        tensor->flags |= kBf16Weights;
-    }
-}
-
-} // namespace
 
 EmbeddingModel::EmbeddingModel(Backend& backend, Opened opened)
     : Model(backend, std::move(opened)), preparer_(opened_.weights.get(), opened_.options),

@@ -11,6 +11,10 @@
 #if defined(__x86_64__) || defined(_M_X64)
 #  include <cpuid.h>
 #  define SOTTO_X86 1
+#  ifdef __linux__
+#    include <sys/syscall.h>
+#    include <unistd.h>
+#  endif
 #endif
 
 namespace sotto::llama {
@@ -85,6 +89,18 @@ bool cpu_supports([[maybe_unused]] const char* name) {
     return std::any_of(std::begin(kFeatures), std::end(kFeatures), [&](const Feature& one) {
         return std::string_view(one.name) == name && has(one);
     });
+#else
+    return false;
+#endif
+}
+
+bool may_use_tiles() {
+#if defined(SOTTO_X86) && defined(__linux__)
+    constexpr long kRequestPermission = 0x1023; // ARCH_REQ_XCOMP_PERM
+    constexpr long kTileData = 18;              // XFEATURE_XTILEDATA
+    static const bool may =
+        cpu_supports("amx-bf16") && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+    return may;
 #else
     return false;
 #endif

@@ -1,6 +1,7 @@
 // Opens a model, or measures the memory that it would take.
 #include "model/open.hpp"
 
+#include "embed/bf16_weights.hpp"
 #include "embed/pooling.hpp"
 #include "file/adapter_check.hpp"
 #include "file/fingerprint.hpp"
@@ -64,7 +65,8 @@ struct Load {
     MappedFile& mapping;
     bool mapped = false;
     Purpose purpose = Purpose::Run;
-    bool causal = true; // see GgufFacts
+    bool causal = true;   // see GgufFacts
+    bool narrows = false; // see narrows_weights()
 };
 
 llama_load_mode load_mode(const Load& how) {
@@ -104,6 +106,9 @@ Weights load(Call& call, const Load& how, Progress& progress, float begin, float
     how.mapping.check();
     if (!weights) {
         call.refuse("llama.cpp cannot load the model");
+    }
+    if (how.narrows && how.purpose == Purpose::Run) {
+        narrow_weights(weights.get());
     }
     return weights;
 }
@@ -308,8 +313,9 @@ Opened open_model(const Backend& backend, const sotto_model_source& source, Purp
     opened.options.loss = device != nullptr ? loss_of(*device) : Loss();
 
     Call call(backend.host, Call::Abort::Throws, opened.options.loss);
-    const bool mapped = maps(opened.options, *file, facts, purpose);
-    const Load how = {backend, opened.options, *file, opened.file, mapped, purpose, facts.causal};
+    const bool narrows = narrows_weights(facts, opened.options);
+    const bool mapped = !narrows && maps(opened.options, *file, facts, purpose);
+    const Load how = {backend, opened.options, *file, opened.file, mapped, purpose, facts.causal, narrows};
     try {
         open_parts(call, how, source, facts, progress, opened);
     } catch (const std::exception& error) {

@@ -10,71 +10,37 @@
 
 #include <ggml-cpu/ggml-cpu-impl.h>
 
+#include "bf16_groups.hpp"
+#include "bf16_tiles.hpp"
 #include "matmul.hpp"
 
 namespace sotto::llama {
 namespace {
 
-constexpr int kLanes = 16;               // rows of a group
 constexpr int kColumns = 12;             // columns of a panel: with two groups, 24 of 32 registers hold sums
 constexpr int kGroups = 16;              // groups of a block: a piece of their activations fits the L2 cache
 constexpr int kBlock = kGroups * kLanes; // rows of a block
 constexpr int kPiece = 512;              // depth of a panel's piece: the panel fits the L1 cache
 constexpr int kColumnBytes = 2 * kPiece + 64; // a power of two would put all columns into the same cache sets
-constexpr int kVector = 32;                   // bfloat16 values of a vector
-
-__mmask16 first(int lanes) {
-    return static_cast<__mmask16>((1U << lanes) - 1);
-}
 
 __m512i narrow(__m512 low, __m512 high) {
     return (__m512i)_mm512_cvtne2ps_pbh(high, low);
 }
 
-// Transposes 16 x 16 values of 32 bits.
-void transpose(__m512i (&v)[kLanes]) {
-    __m512i w[kLanes];
-    for (int i = 0; i < kLanes; i += 4) { // 4 x 4 within each 128 bits
-        const auto a = _mm512_unpacklo_epi32(v[i], v[i + 1]);
-        const auto b = _mm512_unpackhi_epi32(v[i], v[i + 1]);
-        const auto c = _mm512_unpacklo_epi32(v[i + 2], v[i + 3]);
-        const auto d = _mm512_unpackhi_epi32(v[i + 2], v[i + 3]);
-        w[i] = _mm512_unpacklo_epi64(a, c);
-        w[i + 1] = _mm512_unpackhi_epi64(a, c);
-        w[i + 2] = _mm512_unpacklo_epi64(b, d);
-        w[i + 3] = _mm512_unpackhi_epi64(b, d);
-    }
-    for (int i = 0; i < 4; ++i) { // 4 x 4 of those
-        const auto a = _mm512_shuffle_i32x4(w[i], w[i + 4], 0x88);
-        const auto b = _mm512_shuffle_i32x4(w[i], w[i + 4], 0xdd);
-        const auto c = _mm512_shuffle_i32x4(w[i + 8], w[i + 12], 0x88);
-        const auto d = _mm512_shuffle_i32x4(w[i + 8], w[i + 12], 0xdd);
-        v[i] = _mm512_shuffle_i32x4(a, c, 0x88);
-        v[i + 8] = _mm512_shuffle_i32x4(a, c, 0xdd);
-        v[i + 4] = _mm512_shuffle_i32x4(b, d, 0x88);
-        v[i + 12] = _mm512_shuffle_i32x4(b, d, 0xdd);
-    }
-}
-
-// Up to 16 rows of activations: for each pair of depth, a pair of values of each row.
-struct Group {
-    std::uint32_t* pairs;
-    int rows;
-
-    void pack(const float* from, std::int64_t apart, std::int64_t depth) const {
-        for (std::int64_t at = 0; at < depth; at += kVector) {
-            __m512i v[kLanes] = {};
-            for (int row = 0; row < rows; ++row) {
-                const auto* values = from + row * apart + at;
-                v[row] = narrow(_mm512_loadu_ps(values), _mm512_loadu_ps(values + kLanes));
-            }
-            transpose(v);
-            for (int i = 0; i < kLanes; ++i) {
-                _mm512_mask_storeu_epi32(pairs + (at / 2 + i) * rows, first(rows), v[i]);
-            }
+// Packs the rows of a group from rows of `depth` values that are `apart` values apart.
+void pack(const Group& group, const float* from, std::int64_t apart, std::int64_t depth) {
+    for (std::int64_t at = 0; at < depth; at += kVector) {
+        __m512i v[kLanes] = {};
+        for (int row = 0; row < group.rows; ++row) {
+            const auto* values = from + row * apart + at;
+            v[row] = narrow(_mm512_loadu_ps(values), _mm512_loadu_ps(values + kLanes));
+        }
+        transpose(v);
+        for (int i = 0; i < kLanes; ++i) {
+            _mm512_mask_storeu_epi32(group.pairs + (at / 2 + i) * group.rows, first(group.rows), v[i]);
         }
     }
-};
+}
 
 // A piece of up to 12 columns of weights in bfloat16.
 struct Panel {
@@ -175,11 +141,13 @@ class Product {
 public:
     Product(const ggml_compute_params& params, ggml_tensor& to)
         : params_(params), weights_(*to.src[0]), activations_(*to.src[1]), to_(static_cast<float*>(to.data)),
-          depth_(weights_.ne[0]), columns_(weights_.ne[1]), rows_(ggml_nrows(&activations_)) {}
+          depth_(weights_.ne[0]), columns_(weights_.ne[1]), rows_(ggml_nrows(&activations_)),
+          in_tiles_((weights_.flags & kTileWeights) != 0 && weights_.type == GGML_TYPE_BF16) {}
 
     void compute() const {
+        const auto wide = in_tiles_ ? kTileColumns : kColumns;
         const auto blocks = (rows_ + kBlock - 1) / kBlock;
-        const auto panels = (columns_ + kColumns - 1) / kColumns;
+        const auto panels = (columns_ + wide - 1) / wide;
         constexpr std::int64_t kParts = 4; // per thread: other threads take over the parts of a stalled one
         const auto ranges = std::clamp<std::int64_t>(kParts * params_.nth / blocks, 1, panels);
         if (params_.ith == 0) {
@@ -187,15 +155,19 @@ public:
         }
         for (std::int64_t row = params_.ith * kLanes; row < rows_; row += params_.nth * kLanes) {
             const auto* from = static_cast<const float*>(activations_.data) + row * depth_;
-            group(row).pack(from, depth_, depth_);
+            pack(group(row), from, depth_, depth_);
         }
         ggml_barrier(params_.threadpool); // all groups are packed
         for (std::int64_t i = params_.ith; i < blocks * ranges;
              i = ggml_threadpool_chunk_add(params_.threadpool, 1)) {
             const auto range = i % ranges;
             for (auto p = panels * range / ranges; p < panels * (range + 1) / ranges; ++p) {
-                multiply(i / ranges * kBlock, p * kColumns);
+                in_tiles_ ? multiply_in_tiles(i / ranges * kBlock, p * wide)
+                          : multiply(i / ranges * kBlock, p * wide);
             }
+        }
+        if (in_tiles_) {
+            release_tiles();
         }
     }
 
@@ -205,15 +177,32 @@ private:
         return {pairs, static_cast<int>(std::min<std::int64_t>(kLanes, rows_ - row))};
     }
 
+    // Returns the groups of the block of rows that begins at `row`.
+    int groups_of(std::int64_t row, Group* groups) const {
+        int count = 0;
+        for (; count < kGroups && row + count * kLanes < rows_; ++count) {
+            groups[count] = group(row + count * kLanes);
+        }
+        return count;
+    }
+
+    // Like multiply(), with AMX.
+    void multiply_in_tiles(std::int64_t row, std::int64_t column) const {
+        Group groups[kGroups];
+        const int count = groups_of(row, groups);
+        const auto columns = static_cast<int>(std::min<std::int64_t>(kTileColumns, columns_ - column));
+        const TileWeights weights = {at(column, 0), weights_.nb[1], columns};
+        multiply_tiles(weights, groups, count, depth_, to_ + row * columns_ + column, columns_);
+    }
+
     // Multiplies the block of rows that begins at `row` by the panel that begins at `column`.
     void multiply(std::int64_t row, std::int64_t column) const {
         Panel panel;
         Group groups[kGroups];
         Sums sums[kGroups];
-        int count = 0;
-        for (; count < kGroups && row + count * kLanes < rows_; ++count) {
-            groups[count] = group(row + count * kLanes);
-            std::fill_n(sums[count], kColumns, _mm512_setzero_ps());
+        const int count = groups_of(row, groups);
+        for (int g = 0; g < count; ++g) {
+            std::fill_n(sums[g], kColumns, _mm512_setzero_ps());
         }
         const auto columns = static_cast<int>(std::min<std::int64_t>(kColumns, columns_ - column));
         for (std::int64_t begin = 0; begin < depth_; begin += kPiece) {
@@ -260,6 +249,7 @@ private:
     std::int64_t depth_;
     std::int64_t columns_;
     std::int64_t rows_;
+    bool in_tiles_;
 };
 
 bool is_ours(const ggml_compute_params& params, const ggml_tensor& to) {

@@ -18,6 +18,9 @@ namespace sotto::llama {
 // significant bits, where F16 has 11: enough for the vectors of an encoder (cosine to those in F32: 0.99998),
 // and twice as fast as F32. Set only if the CPU has AVX512_BF16.
 constexpr int kBf16Weights = 1 << 24;
+// Flag beside kBf16Weights, for BF16 weights: their products are computed with AMX. Set only if the CPU has
+// AMX-BF16 and the system lets this process use it.
+constexpr int kTileWeights = 1 << 25;
 } // namespace sotto::llama
 
 extern "C" {
