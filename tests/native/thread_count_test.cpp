@@ -134,7 +134,7 @@ TEST_CASE("an aborted step is repeated on fewer threads, and its count is rarely
         now += 10 * kMillisecond;
         if (count.now() == 2) {
             ++given_up;
-            count.gave_up(now);
+            count.gave_up(true, now);
             CHECK(count.now() == 1);
         } else {
             count.stepped(1, 10 * kMillisecond, 10 * kMillisecond, now);
@@ -142,6 +142,24 @@ TEST_CASE("an aborted step is repeated on fewer threads, and its count is rarely
     }
     CHECK(given_up > 1);
     CHECK(given_up <= 40);
+}
+
+TEST_CASE(
+    "a first step that was aborted says nothing of the cores: its count is used again once times are known"
+) {
+    ThreadCount count;
+    count.set_max(4, kSecond);
+    count.gave_up(false, kSecond);
+    CHECK(count.now() == 3);
+    CHECK(count.settled() == 4);
+    count.stepped(3, kSecond, 0, 2 * kSecond);
+    CHECK(count.now() == 3);
+    count.predictable();
+    CHECK(count.now() == 4);
+    count.gave_up(true, 3 * kSecond);
+    CHECK(count.now() == 3);
+    count.predictable();
+    CHECK(count.now() == 3);
 }
 
 TEST_CASE("a step aborted between two windows of a trial counts against its own thread count") {
@@ -158,7 +176,7 @@ TEST_CASE("a step aborted between two windows of a trial counts against its own 
     while (count.now() == 1) {
         step(); // until two are compared with it
     }
-    count.gave_up(now);
+    count.gave_up(true, now);
     CHECK(count.settled() == 1);
 }
 
@@ -167,14 +185,14 @@ TEST_CASE("an abandoned count is back within two seconds, however often it was a
     std::int64_t now = 1000 * kSecond;
     count.set_max(2, now);
     for (int i = 0; i < 10; ++i) {
-        count.gave_up(now);
+        count.gave_up(true, now);
         CHECK(count.now() == 1);
         while (count.now() == 1) {
             now += 10 * kMillisecond;
             count.stepped(1, 10 * kMillisecond, 10 * kMillisecond, now);
         }
     }
-    count.gave_up(now);
+    count.gave_up(true, now);
     run(count, now, 2.3, [](auto threads) { return threads == 2 ? 6.0 : 10.0; });
     CHECK(count.settled() == 2);
 }

@@ -141,6 +141,12 @@ std::int64_t CostModel::predict(std::uint32_t threads, const StepLoad& load) con
     return static_cast<std::int64_t>(ns > 0 ? std::min(ns, kLongest) : 0); // also 0 for NaN
 }
 
+bool CostModel::is_known() const noexcept {
+    return std::ranges::any_of(fits_, [](const auto& entry) {
+        return entry.second.prompt.is_known() || entry.second.answer.is_known();
+    });
+}
+
 std::uint32_t CostModel::prompt_tokens(
     std::uint32_t threads, StepLoad base, std::uint32_t held, std::int64_t limit, std::uint32_t most
 ) const noexcept {

@@ -67,6 +67,9 @@ public:
     // Returns the predicted step time in ns; 0 if unknown.
     std::int64_t predict(std::uint32_t threads, const StepLoad& load) const noexcept;
 
+    // Returns true if step times of some kind can be predicted.
+    bool is_known() const noexcept;
+
     // Returns how many tokens of a prompt to add to a step of load `base` so that the step takes at most
     // `limit` ns. `held`: tokens of the prompt that are already prefilled; `most`: maximum. Returns at least
     // kFew tokens (or `most`, if lower), so that the prompt progresses, and few tokens while few steps were

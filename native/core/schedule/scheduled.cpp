@@ -9,7 +9,7 @@ namespace sotto {
 void ScheduledModel::learn(const Step& step) noexcept {
     if (step.gave_up) {
         gave_up = true;
-        thread_count.gave_up(step.ended);
+        thread_count.gave_up(costs.is_known(), step.ended);
         return;
     }
     if (step.load.tokens() == 0) { // the step returned only tokens that an earlier step verified
@@ -18,6 +18,9 @@ void ScheduledModel::learn(const Step& step) noexcept {
     const auto usual = costs.predict(thread_count.settled(), step.load);
     thread_count.stepped(step.threads, step.took, usual, step.ended);
     costs.learn(step.threads, step.load, step.took);
+    if (costs.is_known()) {
+        thread_count.predictable();
+    }
 }
 
 void ScheduledStream::opened(std::uint32_t tokens, std::uint32_t remembered) noexcept {

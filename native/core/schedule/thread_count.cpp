@@ -22,6 +22,7 @@ void ThreadCount::set_max(std::uint32_t max, std::int64_t now) noexcept {
     const auto before = std::exchange(with_other_max_, {max_, count_, schedule_.saved()});
     const bool known = before.max == max;
     max_ = max;
+    spares_ = false;
     count_ = known ? before.count : max;
     schedule_.restart(known ? &before.schedule : nullptr, now);
     trial_.end();
@@ -97,8 +98,11 @@ void ThreadCount::reject(std::int64_t now) noexcept {
     schedule_.rejected(trial_.elsewhere_ns(), upwards_, now);
 }
 
-// If the step that was given up ran on the settled number of threads, uses one fewer. Ends any trial.
-void ThreadCount::gave_up(std::int64_t now) noexcept {
+void ThreadCount::gave_up(bool known, std::int64_t now) noexcept {
+    if (!known) {
+        spares_ = count_ > 1;
+        return;
+    }
     if (!tries()) {
         count_ = std::max(count_ - 1, 1U);
     }

@@ -36,7 +36,7 @@ public:
     void set_max(std::uint32_t max, std::int64_t now) noexcept;
 
     // Threads of the next step.
-    std::uint32_t now() const noexcept { return tries() ? trial_.count() : count_; }
+    std::uint32_t now() const noexcept { return tries() ? trial_.count() : count_ - (spares_ ? 1 : 0); }
     // Number of threads of the steps outside of trials.
     std::uint32_t settled() const noexcept { return count_; }
     // Returns true if the next step runs on another number of threads, as part of a trial.
@@ -47,8 +47,11 @@ public:
     void stepped(std::uint32_t threads, std::int64_t ns, std::int64_t predicted, std::int64_t now) noexcept;
 
     // Call when a step was given up because it took too long. Ends any trial. If the step ran on settled()
-    // threads, lowers settled() by one.
-    void gave_up(std::int64_t now) noexcept;
+    // threads, lowers settled() by one; unless step times are `known`, only until predictable() is called:
+    // the model may be slow, rather than a core occupied.
+    void gave_up(bool known, std::int64_t now) noexcept;
+    // Call when the times of steps can be predicted.
+    void predictable() noexcept { spares_ = false; }
 
 private:
     // Search result for one maximum.
@@ -68,6 +71,7 @@ private:
     Settled with_other_max_; // result for the previous maximum, which often comes back
     bool upwards_ = false;   // the next trial uses more threads
     bool changed_ = false;   // the next step is the first on another number of threads
+    bool spares_ = false;    // steps use one thread less than settled()
     ThreadTrial trial_;
     TrialSchedule schedule_;
 };
