@@ -181,6 +181,19 @@ TEST_CASE("a graph multiplies any number of rows, with the same result on any nu
     }
 }
 
+TEST_CASE("with our kernels for Q4_0, the result of a row does not depend on the rows beside it") {
+    if (!sotto::llama::cpu_supports("avx2") ||
+        (sotto::llama::cpu_supports("avx512f") && !sotto::llama::cpu_supports("avx512vnni"))) {
+        MESSAGE("ggml's kernels are used on this processor");
+        return;
+    }
+    for (const std::int64_t columns : {8, 24, 256}) {
+        const auto alone = Case({GGML_TYPE_Q4_0, 2304, columns, 1}, Fill::random).computed(1);
+        const auto beside = Case({GGML_TYPE_Q4_0, 2304, columns, 21}, Fill::random).computed(1);
+        CHECK(std::equal(alone.begin(), alone.end(), beside.begin()));
+    }
+}
+
 TEST_CASE("a graph multiplies matrices deeper than a tile, and with few columns") {
     for (const auto type : kTypes) {
         for (const std::int64_t depth : {256, 2048, 2304, 4352}) {
@@ -220,12 +233,13 @@ TEST_CASE("the largest products do not overflow") {
 
 #if defined __x86_64__
 
-// With AVX-512, a graph calls ggml's own kernels for Q4_0 and Q4_K.
+// With AVX-512, a graph calls ggml's own kernel for Q4_K.
 namespace {
 
 using Quantize = void(const float*, void*, std::int64_t);
 
 struct Kernel {
+    const char* needs;
     ggml_type type;
     decltype(sotto_gemm_q4_0)* multiply;
     Quantize* quantize; // four rows, interleaved
@@ -260,15 +274,17 @@ void check_kernel(const Kernel& kernel, const Shape& shape, Fill fill) {
 } // namespace
 
 TEST_CASE("the kernels match the reference without ggml") {
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
-        MESSAGE("this processor has no AVX2");
-        return;
-    }
+    constexpr auto kMat8 = ggml_quantize_mat_q8_0_4x8;
     constexpr std::array kKernels = {
-        Kernel{GGML_TYPE_Q4_0, sotto_gemm_q4_0, ggml_quantize_mat_q8_0_4x8, GGML_TYPE_Q8_0},
-        Kernel{GGML_TYPE_Q4_K, sotto_gemm_q4_k, ggml_quantize_mat_q8_K_4x8, GGML_TYPE_Q8_K},
+        Kernel{"avx2", GGML_TYPE_Q4_0, sotto_gemm_q4_0, kMat8, GGML_TYPE_Q8_0},
+        Kernel{"avx512vnni", GGML_TYPE_Q4_0, sotto_gemm_q4_0_vnni, kMat8, GGML_TYPE_Q8_0},
+        Kernel{"avx2", GGML_TYPE_Q4_K, sotto_gemm_q4_k, ggml_quantize_mat_q8_K_4x8, GGML_TYPE_Q8_K},
     };
     for (const auto& kernel : kKernels) {
+        if (!sotto::llama::cpu_supports(kernel.needs)) {
+            MESSAGE("this processor has no " << kernel.needs);
+            continue;
+        }
         for (const auto fill : {Fill::random, Fill::largest, Fill::smallest}) {
             for (const std::int64_t depth : {256, 2304}) {
                 for (const std::int64_t rows : {4, 12, 16, 36}) {

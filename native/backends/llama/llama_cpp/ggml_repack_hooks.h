@@ -5,4 +5,7 @@
 #  define ggml_gemm_q4_0_8x8_q8_0 sotto_gemm_q4_0
 #  define ggml_gemv_q4_0_8x8_q8_0 sotto_gemv_q4_0
 #  define ggml_gemm_q4_K_8x8_q8_K sotto_gemm_q4_k
+#elif defined SOTTO_HAS_VNNI_REPACK
+#  define ggml_gemm_q4_0_8x8_q8_0 sotto_gemm_q4_0_avx512
+#  define ggml_gemv_q4_0_8x8_q8_0 sotto_gemv_q4_0_avx512
 #endif

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 
+#include <cpuid.h>
+
 #include <ggml-cpu/ggml-cpu-impl.h>
 #include <ggml-cpu/llamafile/sgemm.h>
 #include <ggml-cpu/quants.h>
+#include <ggml-cpu/repack.h>
 #include <ggml-cpu/tiled/tiled.h>
 
 bool sotto_sgemm(
@@ -83,3 +86,45 @@ bool sotto_mul_mat_tiled(const ggml_compute_params* params, ggml_tensor* to) {
     }
     return ggml_compute_forward_mul_mat_tiled(params, to);
 }
+
+#ifdef SOTTO_HAS_VNNI_REPACK
+
+namespace {
+
+bool has_vnni() {
+    static const bool has = [] {
+        unsigned a = 0, b = 0, c = 0, d = 0;
+        return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c & 1U << 11) != 0;
+    }();
+    return has;
+}
+
+} // namespace
+
+void sotto_gemm_q4_0_avx512(
+    int depth,
+    float* to,
+    std::size_t apart,
+    const void* weights,
+    const void* activations,
+    int rows,
+    int columns
+) {
+    const auto multiply = has_vnni() ? sotto_gemm_q4_0_vnni : ggml_gemm_q4_0_8x8_q8_0;
+    multiply(depth, to, apart, weights, activations, rows, columns);
+}
+
+void sotto_gemv_q4_0_avx512(
+    int depth,
+    float* to,
+    std::size_t apart,
+    const void* weights,
+    const void* activations,
+    int rows,
+    int columns
+) {
+    const auto multiply = has_vnni() ? sotto_gemv_q4_0_vnni : ggml_gemv_q4_0_8x8_q8_0;
+    multiply(depth, to, apart, weights, activations, rows, columns);
+}
+
+#endif
