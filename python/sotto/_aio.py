@@ -31,7 +31,12 @@ class Asked(Protocol):
 
 
 class Request(Unique):
-    """One request, with the queue of its events."""
+    """A submitted request of `aio.Engine`: its events, its response, its end.
+
+    >>> request = engine.submit("chat", {"messages": messages}, chunks=True)
+    >>> while (event := await request.next()).kind != "request_done":
+    ...     print(event.json)
+    """
 
     def __init__(self, number: int, engine: Asked, error: type[SottoError]) -> None:
         self.number = number
@@ -101,7 +106,16 @@ class Request(Unique):
         self._events.put_nowait(closed(self.number, why))
 
     async def finish(self, progress: Callable[[float], None] | None = None) -> Event:
-        """Waits for the last event and returns it. Cancels the request if the task is cancelled."""
+        """Waits for the last event, whose `json` is the response, and returns it.
+
+        Cancels the request if the task is cancelled.
+
+        Args:
+            progress: Is called with the progress of a long operation, 0 to 1.
+
+        Raises:
+            SottoError: The request failed.
+        """
         try:
             while (event := await self.next()).kind != "request_done":
                 if event.kind == "progress" and progress is not None:

@@ -10,16 +10,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from . import engine as blocking
-from ._aio import Request as _Request
+from ._aio import Request as Request
 from ._aio import closed, pump
 from ._aio_parts import Parts, Selects
+from ._aio_route import Route as Route
 from ._aio_streams import DeltaStream, TokenStream
 from ._asking import Progress, naming
 from ._desc import Json, StrPath, megabytes, model_desc
 from ._handle import Unique
 from ._lib import lib
+from ._ops import Op
 from ._typing import Unpack
-from ._values import string
+from ._values import string, truth
 from .adapters import Lora
 from .backend import AddsBackends
 from .completion import Completion, read_completion
@@ -44,7 +46,8 @@ from .session import (
 from .settings import Settings
 from .terms import RequestOptions
 
-DeltaStream.__module__ = TokenStream.__module__ = __name__  # the public module of both classes
+for _public in (DeltaStream, Request, Route, TokenStream):
+    _public.__module__ = __name__
 
 
 class Engine(Parts, AddsBackends, Frames, Settings, Unique):
@@ -100,7 +103,7 @@ class Engine(Parts, AddsBackends, Frames, Settings, Unique):
         self._handle = self._engine._handle
         self._guard = self._engine._guard
         self._numbers = itertools.count(1)
-        self._asked: dict[int, _Request] = {}
+        self._asked: dict[int, Request] = {}
         deliver = weakref.WeakMethod(self._deliver)  # weak: the thread does not keep the engine alive
         self._pump = threading.Thread(
             target=pump, args=(self._handle.pointer, self._loop, deliver), name="sotto-aio", daemon=True
@@ -255,6 +258,26 @@ class Engine(Parts, AddsBackends, Frames, Settings, Unique):
         """Returns the ids of the open sessions, each with its number of messages."""
         return sizes_of((await self._ask("read_session", {}, {}).finish()).json)
 
+    def submit(
+        self, op: Op, request: Json, *, chunks: bool = False, **terms: Unpack[RequestOptions]
+    ) -> Request:
+        """Submits a request of any operation. Never waits; the `Request` has the events and the response.
+
+        Args:
+            op: Operation: "chat", "completion", "infill", "tokenize", ...
+            request: The request's JSON object.
+            chunks: Events carry OpenAI chunks in `json`.
+            **terms: See `RequestOptions`.
+
+        Raises:
+            ArgumentError: An argument is invalid. Errors of the request itself come with its events.
+
+        >>> request = engine.submit("tokenize", {"model": "sotto/house", "content": "Hello!"})
+        >>> tokens = json.loads((await request.finish()).json)["tokens"]
+        """
+        flags = lib.SOTTO_REQUEST_CHUNKS if truth("chunks", chunks) else 0
+        return self._ask(op, request, terms, flags)
+
     # Settings
 
     def memory(self) -> Memory:
@@ -267,7 +290,7 @@ class Engine(Parts, AddsBackends, Frames, Settings, Unique):
 
     # Internal
 
-    def _ask(self, op: str, request: Json, on: RequestOptions, flags: int = 0) -> _Request:
+    def _ask(self, op: str, request: Json, on: RequestOptions, flags: int = 0) -> Request:
         number = next(self._numbers)
         desc = self._engine._request_desc(op, request, flags, on, user=number, name="request_json")
         return self._request(number, InferenceError, lib.sotto_engine_submit, desc)
@@ -284,17 +307,17 @@ class Engine(Parts, AddsBackends, Frames, Settings, Unique):
 
     def _request(
         self, number: int, error: type[SottoError], submit: Callable[..., int], *args: Any
-    ) -> _Request:
+    ) -> Request:
         if asyncio.get_running_loop() is not self._loop:
             raise RuntimeError(
                 "this engine belongs to another event loop: call the engine on the loop that created it"
             )
-        request = _Request(number, self, error)
+        request = Request(number, self, error)
         self._handle.call(submit, *args, request.name)
         self._asked[number] = request  # in time: events are delivered on this thread
         return request
 
-    def _forget(self, request: _Request) -> bool:
+    def _forget(self, request: Request) -> bool:
         return self._asked.pop(request.number, None) is not None
 
     async def _find(

@@ -49,6 +49,30 @@ def test_answers() -> None:
     run(test)
 
 
+def test_submitted_requests() -> None:
+    async def test(engine: sotto.aio.Engine) -> None:
+        whole = await engine.submit("chat", chat("a b")).finish()
+        assert content(whole.json) == "a b"
+        request = engine.submit("chat", chat("c d"), chunks=True, priority="foreground")
+        kinds = []
+        while (event := await request.next()).kind != "request_done":
+            kinds.append(event.kind)
+            assert not event.json or json.loads(event.json)["object"] == "chat.completion.chunk"
+        assert "text" in kinds
+        endless = engine.submit("chat", chat(model="endless"))
+        await endless.next()
+        endless.abandon("the player left")
+        with pytest.raises(sotto.SottoError, match="the player left"):
+            await endless.finish()
+        await served(engine)
+        with pytest.raises(ValueError, match="invalid op 'sing'"):
+            engine.submit("sing", chat("a"))  # type: ignore[arg-type]
+        with pytest.raises((TypeError, ValueError), match="chunks"):
+            engine.submit("chat", chat("a"), chunks=1)  # type: ignore[arg-type]
+
+    run(test)
+
+
 def test_models_and_settings() -> None:
     async def test(engine: sotto.aio.Engine) -> None:
         heard: list[tuple[str, float, bool]] = []

@@ -118,7 +118,7 @@ def test_tool_calls_are_parsed() -> None:
 
 
 # Their events come through the engine's queue, which asyncio's engine reads itself: there a task waits.
-FRAME_LOOP_ONLY = {"submit", "events", "wait", "cancel", "set_request_tps", "close"}
+FRAME_LOOP_ONLY = {"events", "wait", "cancel", "set_request_tps", "close"}
 
 
 def test_asyncio_has_every_method() -> None:

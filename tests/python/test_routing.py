@@ -125,3 +125,21 @@ def test_closing_the_stream_cancels_both(engine: sotto.Engine, server: RemoteSer
 def test_bad_values_are_refused(engine: sotto.Engine, values: Any, said: str) -> None:
     with pytest.raises((ValueError, TypeError), match=said):
         Route(engine, "npc", "studio::m", **values)
+
+
+def test_an_unknown_option_is_refused_at_once(engine: sotto.Engine) -> None:
+    with pytest.raises(TypeError, match="pace"):
+        Route(engine, "npc", "studio::m").stream(ASK, pace=3)  # type: ignore[call-arg]
+
+
+def test_a_closed_engine_is_an_error_of_the_answer(engine: sotto.Engine) -> None:
+    route = Route(engine, "npc", "studio::m")
+    engine.close()
+    with pytest.raises(sotto.SottoError, match="closed"):
+        route.text(ASK)
+
+
+def test_each_chunk_comes_once(engine: sotto.Engine, server: RemoteServer) -> None:
+    chunks = list(Route(engine, "npc", "studio::m", policy="remote_first").stream(ASK))
+    roles = [chunk for chunk in chunks if '"role"' in chunk]
+    assert len(roles) == 1 and len(chunks) == len(set(chunks))

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from .. import _aio
-from .._lib import lib
+from .. import aio
+from .._ops import Op
 from ..errors import SottoError
 from ..event import Event
 from ..terms import RequestOptions
@@ -27,7 +27,7 @@ _PARTING = 2.0  # seconds for the last words of a stream whose time is over
 async def answer(
     request: Request,
     service: Service,
-    op: str,
+    op: Op,
     asked: Asked,
     shape: Shape,
     chunks: type[Chunks] | None = None,
@@ -45,7 +45,7 @@ async def answer(
 
 
 async def complete(
-    request: Request, service: Service, op: str, text: str, options: RequestOptions | None = None
+    request: Request, service: Service, op: Op, text: str, options: RequestOptions | None = None
 ) -> str:
     """Runs an operation and returns the engine's response. Cancels it if the client goes away."""
     live = service.admit()
@@ -60,7 +60,7 @@ async def complete(
         live.release()
 
 
-async def _complete(request: Request, service: Service, running: _aio.Request) -> str:
+async def _complete(request: Request, service: Service, running: aio.Request) -> str:
     watching = asyncio.ensure_future(_watch(request.receive, running))
     try:
         with anyio.fail_after(service.settings.timeout):
@@ -72,11 +72,11 @@ async def _complete(request: Request, service: Service, running: _aio.Request) -
 
 
 async def _stream(
-    request: Request, service: Service, op: str, asked: Asked, shape: Shape, source: type[Chunks]
+    request: Request, service: Service, op: Op, asked: Asked, shape: Shape, source: type[Chunks]
 ) -> Response:
     live = service.admit()
     try:
-        running = live.run(op, asked.text, asked.options, source.flags)
+        running = live.run(op, asked.text, asked.options, source.chunks)
     except BaseException as error:
         live.fail(error)
         live.release()
@@ -124,9 +124,9 @@ class Source(Protocol):
 class Chunks:
     """The chunks of a request, in groups: all that are there when the first one is taken."""
 
-    flags = lib.SOTTO_REQUEST_CHUNKS
+    chunks = True  # events carry OpenAI chunks
 
-    def __init__(self, live: Live, running: _aio.Request, ping: float) -> None:
+    def __init__(self, live: Live, running: aio.Request, ping: float) -> None:
         self._live = live
         self._running = running
         self._ping = ping
@@ -201,7 +201,7 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": self._shape.broken(error).encode()})
 
 
-async def _watch(receive: Receive, running: _aio.Request | Source) -> None:
+async def _watch(receive: Receive, running: aio.Request | Source) -> None:
     """Cancels what runs when its client goes away."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -119,7 +119,7 @@ def _model(service: Service, asked: str | None) -> str:
 class _Spoken(Chunks):
     """The segments of a transcription as OpenAI's events, and the whole text as the last one."""
 
-    flags = 0
+    chunks = False
 
     def read(self, batch: list[Event]) -> list[str]:
         """Returns the events."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from starlette.requests import Request
 from starlette.responses import Response
 
-from .._lib import lib
+from .._ops import Op
 from ..terms import RequestOptions
 from .answering import Chunks, begin
 from .errors import HttpError
@@ -19,7 +19,7 @@ from .shapes import Shape
 async def stream_all(
     request: Request,
     service: Service,
-    op: str,
+    op: Op,
     bodies: Sequence[str],
     options: RequestOptions,
     shapes: Sequence[Shape],
@@ -58,11 +58,11 @@ class _Merged:
         self._events: asyncio.Queue[list[str] | BaseException | None] = asyncio.Queue()
         self._left = 0  # requests that have not ended
 
-    def add(self, service: Service, op: str, body: str, options: RequestOptions, shape: Shape) -> None:
+    def add(self, service: Service, op: Op, body: str, options: RequestOptions, shape: Shape) -> None:
         """Submits a request."""
         live = service.admit()
         try:
-            running = live.run(op, body, options, lib.SOTTO_REQUEST_CHUNKS)
+            running = live.run(op, body, options, True)
         except BaseException:
             live.release()
             raise

@@ -7,6 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from .._ops import Op
 from . import several
 from .answering import answer
 from .anthropic import models as anthropic
@@ -18,7 +19,7 @@ from .shapes import Shape, Typed
 _OPENAI, _TYPED = Shape(), Typed()
 
 
-def _operation(op: str, shape: Shape) -> Endpoint:
+def _operation(op: Op, shape: Shape) -> Endpoint:
     """Returns the endpoint that passes a body to an operation of the engine."""
 
     async def endpoint(request: Request) -> Response:
@@ -28,7 +29,7 @@ def _operation(op: str, shape: Shape) -> Endpoint:
     return endpoint
 
 
-def _without_stream(op: str) -> Endpoint:
+def _without_stream(op: Op) -> Endpoint:
     """Returns the endpoint of an operation whose answer is never a stream."""
 
     async def endpoint(request: Request) -> Response:

@@ -9,7 +9,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from .. import _aio, aio
+from .. import aio
+from .._ops import Op
 from ..terms import RequestOptions
 from .errors import HttpError, to_http
 from .metrics import Metrics
@@ -143,7 +144,7 @@ class Live:
         self._engine = engine
         self._prepare = prepare
         self._ended = ended
-        self._running: _aio.Request | None = None
+        self._running: aio.Request | None = None
         self._last: deque[str] = deque(maxlen=2)  # the chunks that have the figures of a stream
         self._chunks = 0
         self._trace: Trace | None = None
@@ -163,10 +164,10 @@ class Live:
             "pace": self.outcome.pace,
         }
 
-    def run(self, op: str, text: str, options: RequestOptions, flags: int = 0) -> _aio.Request:
+    def run(self, op: Op, text: str, options: RequestOptions, chunks: bool = False) -> aio.Request:
         """Submits the request to the engine."""
-        self._running = self._engine._ask(op, self._prepare(op, text), options, flags)
-        self.outcome = Outcome(op, options.get("target_tps"), flags != 0)
+        self._running = self._engine.submit(op, self._prepare(op, text), chunks=chunks, **options)
+        self.outcome = Outcome(op, options.get("target_tps"), chunks)
         self._trace = Trace(op, text)
         return self._running
 

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from .._ops import Op
 from ..errors import SottoError, Status
 from .answering import complete
 from .asking import parse, read_text
@@ -82,7 +83,7 @@ async def _close(request: Request) -> Response:
     return JSONResponse({"object": "session", "session": request.path_params["session"], "deleted": True})
 
 
-async def _about(request: Request, op: str, **fields: Any) -> str:
+async def _about(request: Request, op: Op, **fields: Any) -> str:
     """Runs an operation on the session of the path."""
     body = {**fields, "session": checked_id(request.path_params["session"])}
     return await complete(request, service_of(request), op, json.dumps(body))

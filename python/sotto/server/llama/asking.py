@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from ..._ops import Op
 from ...terms import RequestOptions
 from ..answering import complete
 from ..asking import Asked, parse, read_text
@@ -26,7 +27,7 @@ async def read(request: Request, service: Service) -> Asked:
     return asked
 
 
-async def ask(request: Request, service: Service, op: str, body: Mapping[str, Any]) -> dict[str, Any]:
+async def ask(request: Request, service: Service, op: Op, body: Mapping[str, Any]) -> dict[str, Any]:
     """Runs an operation and returns its parsed response."""
     told: dict[str, Any] = json.loads(await complete(request, service, op, json.dumps(body)))
     return told
@@ -35,7 +36,7 @@ async def ask(request: Request, service: Service, op: str, body: Mapping[str, An
 async def ask_all(
     request: Request,
     service: Service,
-    op: str,
+    op: Op,
     bodies: Sequence[Mapping[str, Any]],
     options: RequestOptions,
 ) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any, cast
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..._ops import Op
 from ..answering import answer
 from ..asking import Asked
 from ..errors import HttpError
@@ -46,7 +47,7 @@ def routes(setup: Setup) -> tuple[Route, ...]:
     )
 
 
-async def _answer(request: Request, service: Service, setup: Setup, asked: Asked, op: str) -> Response:
+async def _answer(request: Request, service: Service, setup: Setup, asked: Asked, op: Op) -> Response:
     """Answers for each prompt of the request; with several, with an array."""
     wanted = asked.fields
     model: str = wanted["model"]
