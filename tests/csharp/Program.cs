@@ -32,6 +32,8 @@ static partial class Program
         Run("the budget", () => Budget(scripted));
         Run("adapters", () => Adapters(scripted));
         Run("data", () => Data(scripted));
+        Run("slots", () => Slots(scripted));
+        Run("model cards", () => ModelCards(scripted));
         Run("an index", Index);
         Run("a store", Store);
         Run("a guard", Guard);
@@ -358,6 +360,7 @@ static partial class Program
             Expect(end.Status == Native.SOTTO_OK && said.Length > 0, $"it speaks: {end.Error} {said}");
             Expect(end.Tokens > 0 && end.Tokens <= 12, $"no longer than it may: {end.Tokens}");
             Console.WriteLine("the house model: " + said);
+            HouseCard(engine);
         }
     }
 

@@ -34,7 +34,7 @@ from dotnet.toolchain import NUNIT, Runtime, compile_cs, compile_source, nunit, 
 
 HERE = Path(__file__).resolve().parent
 SHARED = ("Process.cs",)
-PARTS = ("Sessions.cs", "Budget.cs", "Adapters.cs", "Data.cs", "Gpu.cs", "Hooks.cs")
+PARTS = ("Sessions.cs", "Budget.cs", "Adapters.cs", "Slots.cs", "Data.cs", "Gpu.cs", "Hooks.cs")
 MEMORY = ("Index.cs", "Store.cs", "Guard.cs", "Blocking.cs", "Memory.cs", "Saves.cs")
 PROGRAM = ("Program.cs", *PARTS, *MEMORY, *SHARED)
 DOMAINS = ("Domains.cs",)  # Mono's JIT runs more than one domain; no other runtime here does
