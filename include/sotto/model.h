@@ -53,9 +53,10 @@
  *                     system reads it, so it does not work with sotto_engine_desc.files
  *     image_tokens    maximum tokens of one image, 64 to 16384, for models that accept images of any
  *                     size; default: the model's own maximum, which may exceed `context`
- *     pooling         "mean", "cls" or "last": the model embeds texts instead of generating text; "rank": it
- *                     ranks documents, if it has a classification head. Default: what its file says.
- *                     `context` then limits one text, and `parallel` is 32 by default
+ *     pooling         "mean", "cls" or "last": the model embeds texts instead of generating text; "none": it
+ *                     embeds each token of a text; "rank": it ranks documents, if it has a classification
+ *                     head. Default: what its file says. `context` then limits one text, and `parallel` is
+ *                     32 by default
  *
  * Options of the proxy backend, whose models an OpenAI-compatible server answers for: base_url (required),
  * api_key, api_key_env, model, organization, project, headers, connect_timeout_ms, read_timeout_ms,

@@ -281,6 +281,12 @@ def read_embeddings(response: str) -> Embeddings:
 
 
 def _vector(given: str | list[float]) -> tuple[float, ...]:
+    if isinstance(given, list) and given and not isinstance(given[0], int | float):
+        raise InferenceError(
+            "the model has a vector for each token (options.pooling 'none'): use embed(), or load it with "
+            "another pooling",
+            Status.UNSUPPORTED,
+        )
     if isinstance(given, str):  # encoding_format "base64"
         import base64
         import struct

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <doctest/doctest.h>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 using namespace under_test;
@@ -308,6 +309,45 @@ TEST_CASE("models that cannot embed as requested are refused, and NaN fails only
     CHECK(
         refusal(model, chat("hi"), SOTTO_OP_CHAT).find("cannot chat, it embeds texts") != std::string::npos
     );
+}
+
+TEST_CASE("without pooling, each token of a text has a vector, and their mean is that of mean pooling") {
+    Model tokens({.path = encoder("encoder.gguf"), .options = R"({"pooling": "none"})"});
+    Model means({.path = encoder("encoder.gguf"), .options = R"({"pooling": "mean"})"});
+    REQUIRE_MESSAGE(tokens, tokens.why);
+    CHECK(tokens.description.find(R"("pooling":"none","dimensions":64)") != std::string::npos);
+    const auto request = body({"the moon", "moon"}, R"("normalize": false)");
+    Stream stream(tokens, request, SOTTO_OP_EMBED);
+    CHECK(stream.answer.prompt_tokens == 7);
+    const auto told = response(stream);
+    const auto wanted = embed(means, request);
+    const auto parsed = nlohmann::json::parse(told)["data"];
+    REQUIRE(parsed.size() == 2);
+    for (std::size_t i = 0; i < 2; ++i) {
+        const auto vectors = parsed[i]["embedding"].get<std::vector<std::vector<double>>>();
+        REQUIRE(vectors.size() == 4 - i);
+        std::vector<double> mean(64);
+        for (const auto& vector : vectors) {
+            REQUIRE(vector.size() == 64);
+            for (std::size_t k = 0; k < 64; ++k) {
+                mean[k] += vector[k] / static_cast<double>(vectors.size());
+            }
+        }
+        CHECK(distance(mean, wanted[i]) < 1e-5);
+    }
+    Stream coded(tokens, body({"moon"}, R"("encoding_format": "base64", "dimensions": 8)"), SOTTO_OP_EMBED);
+    const auto texts = nlohmann::json::parse(response(coded))["data"][0]["embedding"];
+    REQUIRE(texts.size() == 3);
+    CHECK(texts[0].get<std::string>().size() == (8 * 4 + 2) / 3 * 4);
+}
+
+TEST_CASE("without pooling, a request with too many tokens is refused") {
+    Model model({.path = encoder("encoder.gguf"), .options = R"({"pooling": "none"})"});
+    REQUIRE_MESSAGE(model, model.why);
+    const std::string lengthy = "the king the queen the guard the gate the gold the night the moon the river";
+    const auto many = std::vector<std::string>((8u << 20) / 64 / 18 + 1, lengthy);
+    CHECK(refusal(model, body(many)).find("tokens: expected at most 131072 where options.pooling") !=
+          std::string::npos);
 }
 
 TEST_CASE("a model that generates text embeds with a pooling, each text apart from the others") {

@@ -62,7 +62,7 @@ const std::string& text_of_document(const Json& document) {
 
 EmbeddingPreparer::EmbeddingPreparer(const llama_model* model, const Options& options)
     : model_(model), context_(options.context), ranks_(options.pooling == Options::Pooling::Rank),
-      size_(values_of(model, options)), tokenizer_(llama_model_get_vocab(model)) {
+      of_tokens_(options.pooling == Options::Pooling::Tokens), size_(values_of(model, options)), tokenizer_(llama_model_get_vocab(model)) {
     constexpr std::string_view kText = "a";
     const auto bare = tokenizer_.cut(kText, false);
     const auto whole = enclosed(tokenizer_.vocab(), kText);
@@ -128,7 +128,8 @@ Tokens EmbeddingPreparer::given(const Json& tokens, const std::string& path, boo
 }
 
 void EmbeddingPreparer::embed(const Json& body, EmbeddingRequest& request) const {
-    request.results = std::make_unique<Vectors>(body, size_);
+    const auto form = of_tokens_ ? Vectors::Form::OfTokens : Vectors::Form::OfTexts;
+    request.results = std::make_unique<Vectors>(body, size_, form);
     const bool truncate = flag(body, field::truncate);
     const auto add = [&](const Json& one, const std::string& path) {
         request.texts.push_back(
@@ -139,11 +140,29 @@ void EmbeddingPreparer::embed(const Json& body, EmbeddingRequest& request) const
     const auto& input = body.at(field::input.name);
     if (input.is_string() || input.front().is_number()) {
         add(input, field::input.name);
-        return;
+        return check_size(request);
     }
     for (std::size_t i = 0; i < input.size(); ++i) {
         throw_if_cancelled();
         add(input[i], indexed(field::input.name, i));
+    }
+    check_size(request);
+}
+
+// Throws if the vectors of all tokens would make a response of more than about 100 MB.
+void EmbeddingPreparer::check_size(const EmbeddingRequest& request) const {
+    constexpr std::size_t kMaxValues = 8 << 20;
+    std::size_t tokens = 0;
+    for (const auto& one : request.texts) {
+        tokens += one.size();
+    }
+    if (of_tokens_ && tokens > kMaxValues / size_) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "invalid input of " + std::to_string(tokens) + " tokens: expected at most " +
+                std::to_string(kMaxValues / size_) +
+                " where options.pooling is \"none\"; send fewer texts in a request"
+        );
     }
 }
 

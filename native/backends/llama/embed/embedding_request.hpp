@@ -34,11 +34,13 @@ private:
     Tokens
     document(const std::string& query, std::string document, const std::string& path, bool truncate) const;
     void embed(const nlohmann::ordered_json& body, EmbeddingRequest& request) const;
+    void check_size(const EmbeddingRequest& request) const;
     void rerank(const nlohmann::ordered_json& body, EmbeddingRequest& request) const;
 
     const llama_model* model_;
     const std::size_t context_;
     const bool ranks_;
+    const bool of_tokens_; // a vector for each token
     const std::size_t size_; // values of a vector
     Tokenizer tokenizer_;
     Tokens before_; // special tokens before each text

@@ -29,7 +29,7 @@ EmbeddingRunner::EmbeddingRunner(
     const llama_model* model, const Options& options, Contexts& contexts, ThreadPools& pools
 )
     : contexts_(contexts), pools_(pools), threads_(options.limits.prefill_threads),
-      values_(values_of(model, options)), batch_tokens_(batch_tokens_of(options)),
+      values_(values_of(model, options)), of_tokens_(options.pooling == Options::Pooling::Tokens), batch_tokens_(batch_tokens_of(options)),
       batch_(options.at_once, kMaxTexts) {
     contexts_.set_gate(StepGate::on_abort, &gate_);
 }
@@ -73,8 +73,10 @@ std::size_t EmbeddingRunner::batch_length(std::span<const StepText> texts) const
 bool EmbeddingRunner::compute(std::span<const StepText> texts) {
     const auto result = decode(texts);
     if (result == 0) {
+        std::size_t first = 0;
         for (std::size_t i = 0; i < texts.size(); ++i) {
-            take_over(texts[i], static_cast<llama_seq_id>(i));
+            take_over(texts[i], values_of_text(texts[i], i, first));
+            first += texts[i].tokens().size();
         }
         return true;
     }
@@ -120,15 +122,24 @@ int EmbeddingRunner::decode(std::span<const StepText> texts) {
     return result;
 }
 
-// Adds the vector of a text to its stream's results, and the response once all texts are computed.
-void EmbeddingRunner::take_over(const StepText& text, llama_seq_id sequence) {
+// Returns the vector of a text, or those of its tokens in a row; empty if there are none. `sequence`: its index
+// in the batch; `first`: the index of its first token.
+std::span<const float>
+EmbeddingRunner::values_of_text(const StepText& text, std::size_t sequence, std::size_t first) const {
+    auto* context = contexts_.get();
+    const auto* values = of_tokens_ ? llama_get_embeddings_ith(context, static_cast<std::int32_t>(first))
+                                    : llama_get_embeddings_seq(context, static_cast<llama_seq_id>(sequence));
+    const auto count = of_tokens_ ? text.tokens().size() : 1;
+    return {values, values == nullptr ? 0 : count * values_};
+}
+
+// Adds the values of a text to its stream's results, and the response once all texts are computed.
+void EmbeddingRunner::take_over(const StepText& text, std::span<const float> vector) {
     auto& stream = *text.stream;
     auto& work = *text.work;
     if (stream.failed) {
         return;
     }
-    const auto* values = llama_get_embeddings_seq(contexts_.get(), sequence);
-    const std::span vector(values, values == nullptr ? 0 : values_);
     if (vector.empty() ||
         !std::all_of(vector.begin(), vector.end(), [](float x) { return std::isfinite(x); })) {
         return fail_text(text, SOTTO_ERROR_INFERENCE, kVectorNan);

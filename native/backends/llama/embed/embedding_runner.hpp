@@ -27,13 +27,15 @@ private:
     std::size_t batch_length(std::span<const StepText> texts) const;
     bool compute(std::span<const StepText> texts);
     int decode(std::span<const StepText> texts);
-    void take_over(const StepText& text, llama_seq_id sequence);
+    void take_over(const StepText& text, std::span<const float> values);
+    std::span<const float> values_of_text(const StepText& text, std::size_t sequence, std::size_t first) const;
     void fail_text(const StepText& text, sotto_status status, const char* why);
 
     Contexts& contexts_;
     ThreadPools& pools_;
     const std::uint32_t threads_;    // maximum; 0: no limit
-    const std::size_t values_;       // of a text's vector
+    const std::size_t values_;       // of a vector
+    const bool of_tokens_;           // a vector for each token
     const std::size_t batch_tokens_; // tokens of a batch, unless one text has more
     StepGate gate_{false};
     StepBatch batch_;

@@ -1,4 +1,4 @@
-// Chooses how the token vectors of an embedding model become the vector of a text.
+// Chooses how the token vectors of an embedding model become the vector of a text, or stay as they are.
 #include "embed/pooling.hpp"
 
 #include "model/weights.hpp"
@@ -58,7 +58,7 @@ void check_embeds(const llama_model* model, Pooling pooling) {
         refuse_model(invalid(
             "options.pooling",
             "rank",
-            "\"mean\", \"cls\" or \"last\", because the model has no classification head"
+            "\"mean\", \"cls\", \"last\" or \"none\", because the model has no classification head"
         ));
     }
 }
@@ -123,9 +123,8 @@ Pooling pooling_of(const llama_model* model, const Options& options) {
     const auto causal = meta(model, meta(model, "general.architecture") + ".attention.causal");
     if (causal == "false" && !llama_model_has_encoder(model) && !llama_model_is_diffusion(model)) {
         refuse_model(
-            "the model embeds texts, but its file names no pooling; set options.pooling to \"mean\", \"cls\" "
-            "or "
-            "\"last\""
+            "the model embeds texts, but its file names no pooling; set options.pooling to \"mean\", "
+            "\"cls\", \"last\" or \"none\""
         );
     }
     return Pooling::None;

@@ -1,4 +1,4 @@
-// Chooses how the token vectors of an embedding model become the vector of a text.
+// Chooses how the token vectors of an embedding model become the vector of a text, or stay as they are.
 #pragma once
 
 #include "model/options.hpp"
@@ -20,7 +20,7 @@ enum llama_pooling_type type_of(Options::Pooling pooling);
 // that have no meaning for an embedding model.
 void choose_embedding_form(const llama_model* model, Options& options);
 
-// Returns the number of values that the model computes for a text.
+// Returns the number of values that the model computes for a text, or with Tokens for each token.
 std::size_t values_of(const llama_model* model, const Options& options);
 
 } // namespace sotto::llama

@@ -67,25 +67,38 @@ std::string usage_of(std::uint64_t tokens) {
 
 } // namespace
 
-Vectors::Vectors(const Json& body, std::size_t size)
-    : model_(model_of(body)), dimensions_(dimensions_of(body, size)),
+Vectors::Vectors(const Json& body, std::size_t size, Form form)
+    : model_(model_of(body)), size_(size), form_(form), dimensions_(dimensions_of(body, size)),
       normalize_(flag(body, field::normalize)),
       base64_(value_or<std::string>(body, field::encoding_format, "float") == "base64") {}
 
 void Vectors::add(std::span<const float> values) {
+    data_ += data_.empty() ? "" : ",";
+    data_ += "{\"object\":\"embedding\",\"index\":" + std::to_string(count_++) + ",\"embedding\":";
+    if (form_ == Form::OfTexts) {
+        append(values);
+    } else {
+        for (std::size_t at = 0; at < values.size(); at += size_) {
+            data_ += at == 0 ? '[' : ',';
+            append(values.subspan(at, size_));
+        }
+        data_ += ']';
+    }
+    data_ += '}';
+}
+
+// Appends one vector.
+void Vectors::append(std::span<const float> values) {
     vector_.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(dimensions_));
     if (normalize_) {
         scale_to_1(vector_);
     }
-    data_ += data_.empty() ? "" : ",";
-    data_ += "{\"object\":\"embedding\",\"index\":" + std::to_string(count_++) + ",\"embedding\":";
     if (base64_) {
         const auto* bytes = reinterpret_cast<const char*>(vector_.data()); // little-endian on all platforms
         data_ += '"' + base64::encode(bytes, vector_.size() * sizeof(float)) + '"';
     } else {
         append_numbers(data_, vector_);
     }
-    data_ += '}';
 }
 
 std::string Vectors::response(std::uint64_t tokens) {

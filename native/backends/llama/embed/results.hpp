@@ -13,23 +13,30 @@ namespace sotto::llama {
 class Results {
 public:
     virtual ~Results() = default;
-    // Adds the values of the next text, all finite.
+    // Adds the values of the next text, all finite; with Tokens those of its tokens in a row.
     virtual void add(std::span<const float> values) = 0;
     // Returns the response, a JSON object, once all texts are added. `tokens`: of all texts.
     virtual std::string response(std::uint64_t tokens) = 0;
 };
 
-// The vectors of texts, in the format of OpenAI's embeddings API.
+// The vectors of texts, in the format of OpenAI's embeddings API; for a model with one vector per token, each
+// `embedding` is an array of vectors.
 class Vectors : public Results {
 public:
+    enum class Form { OfTexts, OfTokens };
+
     // `body`: the request. Throws Error(SOTTO_ERROR_ARGUMENT) if it asks for more than `size` dimensions.
-    Vectors(const nlohmann::ordered_json& body, std::size_t size);
+    Vectors(const nlohmann::ordered_json& body, std::size_t size, Form form);
 
     void add(std::span<const float> values) override;
     std::string response(std::uint64_t tokens) override;
 
 private:
+    void append(std::span<const float> values);
+
     const std::string model_;
+    const std::size_t size_;
+    const Form form_;
     std::size_t dimensions_;
     const bool normalize_;
     const bool base64_;

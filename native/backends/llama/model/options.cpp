@@ -115,9 +115,13 @@ Options::Speculative speculative(const Value& value) {
 Options::Pooling pooling(const Value& value) {
     using Pooling = Options::Pooling;
     constexpr Name<Pooling> kNames[] = {
-        {"mean", Pooling::Mean}, {"cls", Pooling::Cls}, {"last", Pooling::Last}, {"rank", Pooling::Rank}
+        {"mean", Pooling::Mean},
+        {"cls", Pooling::Cls},
+        {"last", Pooling::Last},
+        {"rank", Pooling::Rank},
+        {"none", Pooling::Tokens},
     };
-    return one_of(value, kNames, "\"mean\", \"cls\", \"last\" or \"rank\"");
+    return one_of(value, kNames, "\"mean\", \"cls\", \"last\", \"rank\" or \"none\"");
 }
 
 struct Reader {

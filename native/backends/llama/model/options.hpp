@@ -73,7 +73,7 @@ struct Options {
     std::string chat_template;
     // How token vectors become the vector of a text; None: the model generates text. Unset: what the model's
     // file says.
-    enum class Pooling { None, Mean, Cls, Last, Rank };
+    enum class Pooling { None, Mean, Cls, Last, Rank, Tokens }; // Tokens: a vector for each token
     std::optional<Pooling> pooling;
     // Options that the host left open and that can still shrink.
     sotto_model_shrinkable shrinkable = 0;

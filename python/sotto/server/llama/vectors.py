@@ -50,10 +50,9 @@ def routes(setup: Setup) -> tuple[Route, ...]:
 async def _embed(
     request: Request, service: Service, setup: Setup, wanted: Mapping[str, Any], openai: bool
 ) -> Any:
-    if openai and setup.pooling == "none":
+    each_token = _embeds_tokens(service, wanted["model"])
+    if openai and each_token:
         raise HttpError(400, "Pooling type 'none' is not OAI compatible. Please use a different pooling type")
-    if setup.pooling == "none":
-        raise HttpError(501, "pooling 'none' is not supported: expected --pooling mean, cls or last")
     if wanted.get("input") is None:
         openai = False
     given = wanted.get("input", wanted.get("content"))
@@ -63,8 +62,10 @@ async def _embed(
     for name in ("dimensions", "encoding_format", "truncate", "normalize"):
         if wanted.get(name) is not None and (openai or name != "encoding_format"):
             body[name] = wanted[name]
-    norm = wanted.get("embd_normalize")
-    if norm is not None:
+    norm = None if each_token else wanted.get("embd_normalize")
+    if each_token:
+        body["normalize"] = False  # as llama-server, whatever the request says
+    elif norm is not None:
         body["normalize"] = _checked_norm(norm) == 2
     told = await ask(request, service, "embed", body)
     if norm not in (None, -1, 2) and body.get("encoding_format") != "base64":
@@ -72,7 +73,16 @@ async def _embed(
             entry["embedding"] = normalised(entry["embedding"], norm)
     if openai:
         return told
-    return [{"index": entry["index"], "embedding": [entry["embedding"]]} for entry in told["data"]]
+    return [
+        {"index": entry["index"], "embedding": entry["embedding"] if each_token else [entry["embedding"]]}
+        for entry in told["data"]
+    ]
+
+
+def _embeds_tokens(service: Service, model: str) -> bool:
+    """Returns True if the model has a vector for each token of a text."""
+    found = (one for one in service.models() if one["id"] == model)
+    return any(one.get("details", {}).get("pooling") == "none" for one in found)
 
 
 def _checked_norm(norm: object) -> int:
