@@ -49,6 +49,46 @@ def test_a_context_is_divided_among_slots() -> None:
     assert unified.models[0].options["context"] == 4096
 
 
+@pytest.mark.parametrize(
+    ("arguments", "options", "threads"),
+    [
+        ("--mlock --check-tensors", {"mlock": True, "check_tensors": True}, 0),
+        ("--no-kv-offload", {"offload_kqv": False}, 0),
+        ("-nkvo -kvo", {}, 0),
+        ("--load-mode mlock", {"mmap": False, "mlock": True}, 0),
+        ("--load-mode mmap+mlock", {"mlock": True}, 0),
+        ("-ub 64", {"ubatch": 64}, 0),
+        ("-ub 1024", {"batch": 1024, "ubatch": 1024}, 0),
+        ("-b 128 -ub 512", {"batch": 128, "ubatch": 128}, 0),
+        ("-ub 64 --embeddings", {}, 0),
+        ("-ub 64 --mmproj p.gguf", {"projector": "p.gguf"}, 0),
+        ("-t 2", {}, 2),
+        ("-t 2 -tb 4", {"threads": 2, "threads_batch": 4}, 4),
+        ("-t 4 -tb 2", {"threads": 4, "threads_batch": 2}, 4),
+        ("-tb 3", {"threads_batch": 3}, 0),
+        ("-t 3 -tb -1", {}, 3),
+        ("--rope-freq-base 20000 --rope-freq-scale 0.5", {"rope_freq_base": 2e4, "rope_freq_scale": 0.5}, 0),
+        ("--rope-freq-base 0 --rope-freq-scale 0", {}, 0),
+        ("--rope-scale 4", {"rope_freq_scale": 0.25}, 0),
+        ("-md d.gguf --draft-max 8", {"draft": "d.gguf", "draft_max": 8}, 0),
+        ("-md d.gguf --spec-draft-n-max 64", {"draft": "d.gguf", "draft_max": 15}, 0),
+        ("-md d.gguf --draft 0", {}, 0),
+        ("--spec-type ngram-mod --draft-max 4", {"speculative": "lookup", "draft_max": 4}, 0),
+        ("--draft-max 4", {}, 0),
+    ],
+)  # fmt: skip
+def test_flags_of_tuning_become_load_options(arguments: str, options: dict[str, Any], threads: int) -> None:
+    one = made("-m", "a.gguf", *arguments.split())
+    assert dict(one.models[0].options) == options and one.engine["threads"] == threads
+
+
+def test_flags_of_tuning_are_read_from_the_environment() -> None:
+    given = {"LLAMA_ARG_UBATCH": "64", "LLAMA_ARG_KV_OFFLOAD": "0", "LLAMA_ARG_ROPE_FREQ_BASE": "20000"}
+    assert dict(made("-m", "a.gguf", **given).models[0].options) == {
+        "ubatch": 64, "offload_kqv": False, "rope_freq_base": 2e4,
+    }  # fmt: skip
+
+
 def test_flags_take_precedence_over_the_environment() -> None:
     given = {
         "LLAMA_ARG_CTX_SIZE": "1024",
@@ -95,6 +135,13 @@ def test_hosts_and_adapters_are_lists() -> None:
         (["--media-path", "/no/such"], "--media-path"),
         (["--reasoning", "perhaps"], "--reasoning"),
         (["--reasoning-format", "x"], "--reasoning-format"),
+        (["--load-mode", "tape"], "--load-mode"),
+        (["--rope-freq-base", "0.5"], "--rope-freq-base"),
+        (["--rope-freq-base", "nan"], "--rope-freq-base"),
+        (["--rope-freq-scale", "-1"], "--rope-freq-scale"),
+        (["--rope-scale", "0"], "--rope-scale"),
+        (["--yarn-orig-ctx", "4096"], "--rope-freq-base"),
+        (["-ub", "x"], "invalid -ub 'x'"),
     ],
 )
 def test_bad_flags_are_named(arguments: list[str], named: str) -> None:
@@ -105,6 +152,8 @@ def test_bad_flags_are_named(arguments: list[str], named: str) -> None:
 def test_it_answers_as_llama_server_does() -> None:
     arguments = [
         *("--as", "llama-server", "-m", house(), "-a", "tiny", "-c", "512", "-np", "2", "-n", "5"),
+        *("--mlock", "--check-tensors", "-ub", "64", "-t", "2", "-tb", "1", "--no-kv-offload"),
+        *("--rope-freq-base", "10000", "--rope-freq-scale", "1", "--draft-max", "4"),
         *("--port", "0", "--no-slots", "--chat-template", "chatml", "--api-key", "secret"),
         *("--sleep-idle-seconds", "1"),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,13 +18,14 @@ from ..logs import prepare
 from ..routing import Route
 from ..service import Service
 from ..serving import Model, load_model
-from . import chat, completions, fields, predict, props
+from . import chat, completions, fields, predict, props, web_proxy
 from . import routes as native_routes
 from .config import Adapter, Config, config
 from .cors import Cors
 from .flags import parse
 from .media import refusing_media
 
+log = logging.getLogger("sotto.server")
 _CONTEXT = re.compile(r"invalid options\.context '\d+': expected an integer from \d+ to (\d+)")
 
 
@@ -34,8 +36,11 @@ def run(arguments: Sequence[str], say: Callable[[str], None]) -> int:
         arguments: Flags of llama-server.
         say: Is called with a line once the server is ready.
     """
-    using = config(parse(arguments))
+    given = parse(arguments)
+    using = config(given)
     prepare("json" if using.log_json else "text")
+    if given.get("tools"):
+        log.warning("--tools has no effect but on CORS: this server runs no tools; call them in the client")
     serving.run(
         serving.serve(
             using.addresses,
@@ -59,6 +64,7 @@ def routes(using: Config) -> tuple[Route, ...]:
         *completions.routes(setup),
         *props.model_routes(setup),
         *predict.routes(setup),
+        *web_proxy.routes(using.web_proxy),
         *anthropic.ROUTES,
     )
     own = tuple(map(refusing_media, own))

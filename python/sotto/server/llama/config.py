@@ -13,10 +13,9 @@ from ..gate import read_keys
 from ..serving import Address, Model
 from ..settings import Settings
 from . import fields
+from .files import folder, read_text
+from .load_options import engine_threads, load_options
 from .setup import SAMPLING, Setup
-from .templates import named
-
-_MAX_FILE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,7 @@ class Config:
     settings: Settings
     setup: Setup
     cors: Mapping[str, Any]
+    web_proxy: bool  # whether /cors-proxy answers
     log_json: bool
 
 
@@ -49,7 +49,7 @@ def config(given: Mapping[str, Any]) -> Config:
     """
     source = _source(given)
     names = sorted({name.strip() for name in given.get("alias", "").split(",") if name.strip()})
-    model = [Model(names[0] if names else _name(source), source, _options(given))] if source else []
+    model = [Model(names[0] if names else _name(source), source, load_options(given))] if source else []
     return Config(
         addresses=_addresses(given),
         models=tuple(model),
@@ -58,13 +58,19 @@ def config(given: Mapping[str, Any]) -> Config:
         settings=_settings(given),
         setup=_setup(given, tuple(names), source),
         cors={
-            "origins": given.get("cors_origins", "*"),
+            "origins": given.get("cors_origins", "localhost" if _serves_pages(given) else "*"),
             "methods": given.get("cors_methods", "GET, POST, DELETE, OPTIONS"),
             "headers": given.get("cors_headers", "*"),
             "credentials": given.get("cors_credentials", True),
         },
+        web_proxy=given.get("web_proxy", False),
         log_json=given.get("log_json", False),
     )
+
+
+def _serves_pages(given: Mapping[str, Any]) -> bool:
+    """Returns True if flags ask for what only pages of this machine may use, as llama-server decides it."""
+    return bool(given.get("web_proxy") or given.get("tools"))
 
 
 def _source(given: Mapping[str, Any]) -> str:
@@ -95,83 +101,6 @@ def _addresses(given: Mapping[str, Any]) -> tuple[Address, ...]:
     )
 
 
-def _options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the options of the load."""
-    parallel = given.get("parallel", -1)
-    made: dict[str, Any] = {} if parallel < 1 else {"parallel": parallel}
-    if parallel > 64:
-        raise ArgumentError(f"invalid --parallel '{parallel}': expected 1 to 64")
-    if (context := given.get("context", 0)) > 0:
-        shared = 1 if given.get("kv_unified", parallel < 1) else max(parallel, 1)
-        made["context"] = max(context // shared, 16)
-    if "batch" in given:
-        made["batch"] = min(max(given["batch"], parallel, 16), 4096)
-    layers = str(given.get("gpu_layers", "auto"))
-    if layers not in ("auto", "all"):
-        if not layers.lstrip("-").isdecimal():
-            raise ArgumentError(f"invalid --gpu-layers '{layers}': expected a number, auto or all")
-        if int(layers) >= 0:
-            made["gpu_layers"] = int(layers)
-    made.update(_memory_options(given))
-    if text := _template(given):
-        made["chat_template"] = text
-    if given.get("pooling") not in (None, "none"):
-        made["pooling"] = given["pooling"]
-    elif given.get("reranking"):
-        made["pooling"] = "rank"
-    return made
-
-
-def _memory_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    kinds = {given[name].lower() for name in ("kv_k", "kv_v") if name in given}
-    if len({given.get("kv_k", "f16").lower(), given.get("kv_v", "f16").lower()}) > 1 or not kinds <= {
-        "f16",
-        "q8_0",
-    }:
-        raise ArgumentError(
-            f"invalid -ctk and -ctv '{', '.join(sorted(kinds))}': expected f16 or q8_0, the same for both"
-        )
-    if kinds:
-        made["kv_type"] = kinds.pop()
-    flash = str(given.get("flash_attention", "auto")).lower()
-    made_flash = {"1": "on", "0": "off", "true": "on", "false": "off", "-1": "auto"}.get(flash, flash)
-    if made_flash not in ("on", "off", "auto"):
-        raise ArgumentError(f"invalid --flash-attn '{flash}': expected on, off or auto")
-    if made_flash != "auto":
-        made["flash_attention"] = made_flash
-    if not given.get("mmap", True) or given.get("load_mode") in ("none", "mlock"):
-        made["mmap"] = False
-    if given.get("draft"):
-        made["draft"] = given["draft"]
-    if any(kind.startswith("ngram") for kind in given.get("spec_type", "").split(",")):
-        made["speculative"] = "lookup"
-    if given.get("projector") and not given.get("no_projector"):
-        made["projector"] = given["projector"]
-    if "image_tokens" in given:
-        made["image_tokens"] = min(max(given["image_tokens"], 64), 16384)
-    return made
-
-
-def _template(given: Mapping[str, Any]) -> str:
-    if given.get("chat_template_file"):
-        return _text("--chat-template-file", given["chat_template_file"])
-    return named(given.get("chat_template", ""))
-
-
-def _text(flag: str, path: str) -> str:
-    """Returns the text of a file. Raises `ArgumentError`."""
-    file = Path(path)
-    if not file.is_file():
-        raise ArgumentError(f"invalid {flag} '{path}': expected a file")
-    if file.stat().st_size > _MAX_FILE:
-        raise ArgumentError(f"invalid {flag} '{path}': expected at most {_MAX_FILE:,} bytes")
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ArgumentError(f"invalid {flag} '{path}': expected UTF-8") from None
-
-
 def _adapters(given: Mapping[str, Any]) -> tuple[Adapter, ...]:
     off = 0.0 if given.get("lora_off") else None
     made = [
@@ -193,8 +122,7 @@ def _adapters(given: Mapping[str, Any]) -> tuple[Adapter, ...]:
 
 
 def _engine(given: Mapping[str, Any]) -> dict[str, Any]:
-    threads = given.get("threads", -1)
-    made = {"mode": "prioritize_compute", "threads": max(threads, 0)}
+    made = {"mode": "prioritize_compute", "threads": engine_threads(given)}
     if (device := given.get("device")) is not None:
         made["device"] = {"none": "cpu"}.get(device, device.lower())
     return made
@@ -203,8 +131,8 @@ def _engine(given: Mapping[str, Any]) -> dict[str, Any]:
 def _settings(given: Mapping[str, Any]) -> Settings:
     keys = tuple(key for value in given.get("keys", []) for key in value.split(",") if key)
     if given.get("key_file"):
-        keys += read_keys(_text("--api-key-file", given["key_file"]))
-    folder = _folder("--slot-save-path", given.get("slot_dir"))
+        keys += read_keys(read_text("--api-key-file", given["key_file"]))
+    saves = folder("--slot-save-path", given.get("slot_dir"))
     made: dict[str, Any] = {name: given[name] for name in ("metrics", "slots", "props") if name in given}
     made.setdefault("metrics", False)
     if given.get("timeout", 0) > 0:
@@ -213,14 +141,7 @@ def _settings(given: Mapping[str, Any]) -> Settings:
         made["sleep_idle"] = given["sleep_idle"]
     if given.get("ping", 0) > 0:
         made["ping"] = given["ping"]
-    return Settings(keys=keys, hosts=("*",), slot_dir=str(folder) if folder else None, **made)
-
-
-def _folder(flag: str, path: str | None) -> Path | None:
-    """Returns a folder; None for no path. Raises `ArgumentError`."""
-    if path and not Path(path).is_dir():
-        raise ArgumentError(f"invalid {flag} '{path}': expected a folder that exists")
-    return Path(path) if path else None
+    return Settings(keys=keys, hosts=("*",), slot_dir=str(saves) if saves else None, **made)
 
 
 def _setup(given: Mapping[str, Any], names: tuple[str, ...], source: str) -> Setup:
@@ -245,10 +166,9 @@ def _setup(given: Mapping[str, Any], names: tuple[str, ...], source: str) -> Set
         model_path=source,
         embeddings=bool(given.get("embeddings") or given.get("reranking") or given.get("pooling")),
         reranking=bool(given.get("reranking")),
-        pooling=given.get("pooling"),
         verbose=given.get("verbose", False),
         all_adapters=True,
-        media_dir=_folder("--media-path", given.get("media_dir")),
+        media_dir=folder("--media-path", given.get("media_dir")),
         page=given.get("page", True),
     )
 
@@ -257,11 +177,11 @@ def _form(given: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the form that all answers have by default."""
     schema = given.get("json_schema")
     if given.get("json_schema_file"):
-        schema = _text("--json-schema-file", given["json_schema_file"])
+        schema = read_text("--json-schema-file", given["json_schema_file"])
     if schema is not None:
         return {"json_schema": _object("--json-schema", schema)}
     if given.get("grammar_file"):
-        return {"grammar": _text("--grammar-file", given["grammar_file"])}
+        return {"grammar": read_text("--grammar-file", given["grammar_file"])}
     return {"grammar": given["grammar"]} if given.get("grammar") else {}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +15,14 @@ Read = Callable[[str], Any]
 def whole(text: str) -> int:
     """Parses an integer."""
     return int(text)
+
+
+def number(text: str) -> float:
+    """Parses a finite number."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError
+    return value
 
 
 def _words(text: str) -> list[str]:
@@ -52,15 +61,21 @@ VALUES = (
     Flag("context", "-c --ctx-size", whole),
     Flag("n_predict", "-n --predict --n-predict", whole),
     Flag("batch", "-b --batch-size", whole),
+    Flag("ubatch", "-ub --ubatch-size", whole),
     Flag("parallel", "-np --parallel", whole),
     Flag("threads", "-t --threads", whole),
+    Flag("threads_batch", "-tb --threads-batch", whole),
     Flag("gpu_layers", "-ngl --gpu-layers --n-gpu-layers"),
     Flag("device", "-dev --device"),
     Flag("flash_attention", "-fa --flash-attn"),
     Flag("kv_k", "-ctk --cache-type-k"),
     Flag("kv_v", "-ctv --cache-type-v"),
     Flag("load_mode", "-lm --load-mode"),
+    Flag("rope_freq_base", "--rope-freq-base", number),
+    Flag("rope_freq_scale", "--rope-freq-scale", number),
+    Flag("rope_scale", "--rope-scale", number),
     Flag("draft", "-md --model-draft --spec-draft-model"),
+    Flag("draft_max", "--spec-draft-n-max --draft --draft-n --draft-max", whole),
     Flag("spec_type", "--spec-type"),
     Flag("projector", "-mm --mmproj"),
     Flag("image_tokens", "--image-max-tokens", whole),
@@ -81,8 +96,9 @@ VALUES = (
     Flag("key_file", "--api-key-file"),
     Flag("tls_key", "--ssl-key-file"),
     Flag("tls_cert", "--ssl-cert-file"),
-    Flag("timeout", "-to --timeout", float),
-    Flag("ping", "--sse-ping-interval", float),
+    Flag("timeout", "-to --timeout", number),
+    Flag("ping", "--sse-ping-interval", number),
+    Flag("tools", "--tools"),
     Flag("cors_origins", "--cors-origins"),
     Flag("cors_methods", "--cors-methods"),
     Flag("cors_headers", "--cors-headers"),
@@ -100,28 +116,28 @@ VALUES = (
     Flag("sampler_letters", "--sampler-seq --sampling-seq"),
     Flag("logit_bias", "-l --logit-bias", many=True),
     Flag("seed", "-s --seed", whole),
-    Flag("temperature", "--temp --temperature", float),
+    Flag("temperature", "--temp --temperature", number),
     Flag("top_k", "--top-k", whole),
-    Flag("top_p", "--top-p", float),
-    Flag("min_p", "--min-p", float),
-    Flag("top_n_sigma", "--top-nsigma --top-n-sigma", float),
-    Flag("xtc_probability", "--xtc-probability", float),
-    Flag("xtc_threshold", "--xtc-threshold", float),
-    Flag("typical_p", "--typical --typical-p", float),
+    Flag("top_p", "--top-p", number),
+    Flag("min_p", "--min-p", number),
+    Flag("top_n_sigma", "--top-nsigma --top-n-sigma", number),
+    Flag("xtc_probability", "--xtc-probability", number),
+    Flag("xtc_threshold", "--xtc-threshold", number),
+    Flag("typical_p", "--typical --typical-p", number),
     Flag("repeat_last_n", "--repeat-last-n", whole),
-    Flag("repeat_penalty", "--repeat-penalty", float),
-    Flag("presence_penalty", "--presence-penalty", float),
-    Flag("frequency_penalty", "--frequency-penalty", float),
-    Flag("dry_multiplier", "--dry-multiplier", float),
-    Flag("dry_base", "--dry-base", float),
+    Flag("repeat_penalty", "--repeat-penalty", number),
+    Flag("presence_penalty", "--presence-penalty", number),
+    Flag("frequency_penalty", "--frequency-penalty", number),
+    Flag("dry_multiplier", "--dry-multiplier", number),
+    Flag("dry_base", "--dry-base", number),
     Flag("dry_allowed_length", "--dry-allowed-length", whole),
     Flag("dry_penalty_last_n", "--dry-penalty-last-n", whole),
     Flag("dry_sequence_breakers", "--dry-sequence-breaker", many=True),
-    Flag("dynatemp_range", "--dynatemp-range", float),
-    Flag("dynatemp_exponent", "--dynatemp-exp", float),
+    Flag("dynatemp_range", "--dynatemp-range", number),
+    Flag("dynatemp_exponent", "--dynatemp-exp", number),
     Flag("mirostat", "--mirostat", whole),
-    Flag("mirostat_eta", "--mirostat-lr", float),
-    Flag("mirostat_tau", "--mirostat-ent", float),
+    Flag("mirostat_eta", "--mirostat-lr", number),
+    Flag("mirostat_tau", "--mirostat-ent", number),
 )
 
 SWITCHES: Mapping[str, tuple[str, bool]] = {
@@ -149,7 +165,12 @@ SWITCHES: Mapping[str, tuple[str, bool]] = {
     "--no-cache-prompt": ("cache_prompt", False),
     "--mmap": ("mmap", True),
     "--no-mmap": ("mmap", False),
-    "--mlock": ("mmap", False),
+    "--mlock": ("mlock", True),
+    "--check-tensors": ("check_tensors", True),
+    "-kvo": ("offload_kqv", True),
+    "--kv-offload": ("offload_kqv", True),
+    "-nkvo": ("offload_kqv", False),
+    "--no-kv-offload": ("offload_kqv", False),
     "--no-mmproj": ("no_projector", True),
     "--no-mmproj-auto": ("no_projector", True),
     "-v": ("verbose", True),
@@ -159,6 +180,10 @@ SWITCHES: Mapping[str, tuple[str, bool]] = {
     "--no-log-jsonl": ("log_json", False),
     "--cors-credentials": ("cors_credentials", True),
     "--no-cors-credentials": ("cors_credentials", False),
+    "--ui-mcp-proxy": ("web_proxy", True),
+    "--webui-mcp-proxy": ("web_proxy", True),
+    "--no-ui-mcp-proxy": ("web_proxy", False),
+    "--no-webui-mcp-proxy": ("web_proxy", False),
     "--offline": ("offline", True),
     "--jinja": ("jinja", True),
     "--no-jinja": ("jinja", False),
@@ -168,15 +193,15 @@ SWITCHES: Mapping[str, tuple[str, bool]] = {
 IGNORED: Mapping[str, int] = {
     **dict.fromkeys(
         _words(
-            "-ub --ubatch-size -tb --threads-batch -C --cpu-mask -Cr --cpu-range --cpu-strict --prio "
+            "-C --cpu-mask -Cr --cpu-range --cpu-strict --prio "
             "--poll -Cb --cpu-mask-batch -Crb --cpu-range-batch --cpu-strict-batch --prio-batch "
             "--poll-batch -dt --defrag-thold --numa -sm --split-mode -ts --tensor-split -mg --main-gpu "
             "-fit --fit -fitt --fit-target -fitc --fit-ctx -lzm --lazy-mode --log-colors -lv --verbosity "
             "--log-verbosity --kv-unified-per-slot -ctxcp --ctx-checkpoints --swa-checkpoints -cms "
             "--checkpoint-min-step -cram --cache-ram -mmdev --mmproj-device --image-min-tokens "
             "--mtmd-batch-max-tokens --threads-http --cache-reuse -sps --slot-prompt-similarity -td "
-            "--threads-draft --spec-draft-threads -tbd --threads-batch-draft --spec-draft-n-max "
-            "--spec-draft-n-min --draft --draft-n --draft-max --draft-min --draft-n-min "
+            "--threads-draft --spec-draft-threads -tbd --threads-batch-draft "
+            "--spec-draft-n-min --draft-min --draft-n-min "
             "--spec-draft-p-min --draft-p-min --spec-draft-p-split --draft-p-split -ngld "
             "--gpu-layers-draft --n-gpu-layers-draft --spec-draft-ngl -devd --device-draft "
             "--spec-draft-device -ctkd --cache-type-k-draft --spec-draft-type-k -ctvd "
@@ -188,12 +213,12 @@ IGNORED: Mapping[str, int] = {
     **dict.fromkeys(
         _words(
             "-cb --cont-batching -nocb --no-cont-batching --swa-full --perf --no-perf -e --escape "
-            "--no-escape -kvo --kv-offload --repack -nr --no-repack --no-host --op-offload "
-            "--no-op-offload --check-tensors --log-disable --log-prefix --no-log-prefix --log-timestamps "
+            "--no-escape --repack -nr --no-repack --no-host --op-offload "
+            "--no-op-offload --log-disable --log-prefix --no-log-prefix --log-timestamps "
             "--no-log-timestamps -bs --backend-sampling --backend_sampling --cache-idle-slots "
             "--no-cache-idle-slots --warmup --no-warmup --mmproj-auto --mmproj-offload "
             "--no-mmproj-offload --reuse-port --prefill-assistant --spec-draft-backend-sampling "
-            "--no-spec-draft-backend-sampling --no-ui-mcp-proxy --no-webui-mcp-proxy -no-ag --no-agent "
+            "--no-spec-draft-backend-sampling -no-ag --no-agent "
             "--no-models-autoload --models-autoload "
         ),
         0,
@@ -209,10 +234,14 @@ REFUSED: Mapping[str, str] = {
     "--mmproj-url": "download the file and give it with --mmproj",
     "-hft": "log in with the hub's own command",
     "--hf-token": "log in with the hub's own command",
-    "-nkvo": "the KV cache is where the layers are; use -ngl",
-    "--no-kv-offload": "the KV cache is where the layers are; use -ngl",
     "--control-vector": "use --lora",
     "--control-vector-scaled": "use --lora-scaled",
+    "--rope-scaling": "use --rope-freq-base and --rope-freq-scale",
+    "--yarn-orig-ctx": "use --rope-freq-base and --rope-freq-scale",
+    "--yarn-ext-factor": "use --rope-freq-base and --rope-freq-scale",
+    "--yarn-attn-factor": "use --rope-freq-base and --rope-freq-scale",
+    "--yarn-beta-slow": "use --rope-freq-base and --rope-freq-scale",
+    "--yarn-beta-fast": "use --rope-freq-base and --rope-freq-scale",
     "--rpc": "run sotto serve on that machine",
     "--path": "serve the files by a web server",
     "--api-prefix": "mount sotto.server.app() in an application of your own",
@@ -221,14 +250,11 @@ REFUSED: Mapping[str, str] = {
     "--models-dir": "name the models: sotto serve NAME=FILE NAME=FILE",
     "--models-preset": "name the models: sotto serve NAME=FILE NAME=FILE",
     "--models-max": "limit memory: sotto serve --budget MB",
-    "--tools": "call tools in the client",
     "--tools-runtime": "call tools in the client",
     "--mcp-servers-config": "call tools in the client",
     "--mcp-servers-json": "call tools in the client",
     "-ag": "call tools in the client",
     "--agent": "call tools in the client",
-    "--ui-mcp-proxy": "call tools in the client",
-    "--webui-mcp-proxy": "call tools in the client",
     "--adaptive-target": "use --temp, --top-p or --mirostat",
     "--grp-attn-n": "use --context-shift",
     "--grp-attn-w": "use --context-shift",
@@ -295,7 +321,8 @@ def _keep(flag: Flag, name: str, text: str, made: dict[str, Any]) -> None:
     try:
         value = flag.read(text)
     except (ValueError, KeyError):
-        expected = {whole: "an integer", float: "a number"}.get(flag.read, "another value")
+        readers: dict[Read, str] = {whole: "an integer", number: "a number"}
+        expected = readers.get(flag.read, "another value")
         raise ArgumentError(f"invalid {name} '{text}': expected {expected}") from None
     if flag.many:
         made.setdefault(flag.to, []).append(value)
@@ -322,7 +349,13 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     return made
 
 
-_OTHER = {"-ngl": "N_GPU_LAYERS", "-np": "N_PARALLEL", "-hff": "HF_FILE", "-b": "BATCH"}  # irregular names
+_OTHER = {
+    "-ngl": "N_GPU_LAYERS",
+    "-np": "N_PARALLEL",
+    "-hff": "HF_FILE",
+    "-b": "BATCH",
+    "-ub": "UBATCH",
+}  # irregular names
 
 
 def _variables(names: Sequence[str]) -> list[str]:

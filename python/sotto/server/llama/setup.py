@@ -27,7 +27,6 @@ class Setup:
         model_path: File of the model; empty: the server does not tell.
         embeddings: Whether the routes of embeddings answer.
         reranking: Whether the routes of reranking answer.
-        pooling: How the model makes one vector of a text; "none": a vector for each token.
         verbose: Whether answers have the member `__verbose` by default.
         all_adapters: Whether requests use all loaded adapters by default, as those of llama-server do.
         media_dir: Folder of the images that chats name by `file://` URLs; None: such URLs are refused.
@@ -43,7 +42,6 @@ class Setup:
     model_path: str = ""
     embeddings: bool = True
     reranking: bool = True
-    pooling: str | None = None
     verbose: bool = False
     all_adapters: bool = False
     media_dir: Path | None = None
