@@ -90,7 +90,7 @@ inline constexpr RequestField repeat_last_n{.name = "repeat_last_n", .type = Fie
 inline constexpr RequestField repeat_penalty{.name = "repeat_penalty", .type = FieldType::Number, .operations = 0x2008e, .min = 0.01, .max = 10, .fallback = 1};
 inline constexpr RequestField response_format{.name = "response_format", .type = FieldType::Other, .operations = 0xce};
 inline constexpr RequestField return_documents{.name = "return_documents", .type = FieldType::Boolean, .operations = 0x10000, .fallback = 0};
-inline constexpr RequestField return_progress{.name = "return_progress", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
+inline constexpr RequestField return_progress{.name = "return_progress", .type = FieldType::Boolean, .operations = 0x2000e, .fallback = 0};
 inline constexpr RequestField return_settings{.name = "return_settings", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
 inline constexpr RequestField return_tokens{.name = "return_tokens", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
 inline constexpr RequestField samplers{.name = "samplers", .type = FieldType::Other, .operations = 0x2008e, .items = 32, .max_bytes = 40};
@@ -114,7 +114,7 @@ inline constexpr RequestField temperature{.name = "temperature", .type = FieldTy
 inline constexpr RequestField text{.name = "text", .type = FieldType::Other, .operations = 0x20000};
 inline constexpr RequestField threads{.name = "threads", .type = FieldType::Integer, .operations = 0x800000, .min = 0, .max = 512, .fallback = 0};
 inline constexpr RequestField timestamp_granularities{.name = "timestamp_granularities", .type = FieldType::Other, .operations = 0x4000, .items = 2};
-inline constexpr RequestField timings_per_token{.name = "timings_per_token", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
+inline constexpr RequestField timings_per_token{.name = "timings_per_token", .type = FieldType::Boolean, .operations = 0x2000e, .fallback = 0};
 inline constexpr RequestField to{.name = "to", .type = FieldType::Integer, .operations = 0x400000, .min = -1, .max = 2147483647, .fallback = -1};
 inline constexpr RequestField to_path{.name = "to_path", .type = FieldType::Text, .operations = 0x800000, .min_bytes = 1};
 inline constexpr RequestField to_session{.name = "to_session", .type = FieldType::Text, .operations = 0x400000, .min_bytes = 1, .max_bytes = 128};

@@ -286,6 +286,23 @@ def test_the_stream_has_the_events_of_the_api(npc: sotto.Engine) -> None:
     assert again["usage"]["input_tokens"] > 0
 
 
+def test_the_stream_has_progress_and_timings_on_request(engine: sotto.Engine) -> None:
+    engine.load_model("slow", options={"prompt_tokens": 40, "step_tokens": 8, "tokens": ["one ", "two"]})
+    body = {"model": "slow", "input": "hi", "return_progress": True, "timings_per_token": True}
+    events = [check("response_event", event) for event in engine.llm_respond_stream(body)]
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    progress = [event for event in events if "prompt_progress" in event]
+    assert progress and {event["type"] for event in progress} == {"response.in_progress"}
+    told = [event["prompt_progress"] for event in progress]
+    assert [one["processed"] for one in told] == sorted(one["processed"] for one in told)
+    assert told[-1]["processed"] == told[-1]["total"] == 40
+    timed = [event for event in events if event["type"] == "response.output_text.delta"]
+    assert [event["timings"]["predicted_n"] for event in timed] == [1, 2]
+    assert events[-1]["type"] == "response.completed" and events[-1]["timings"]["predicted_n"] == 2
+    plain = [json.loads(event) for event in engine.llm_respond_stream({"model": "slow", "input": "hi"})]
+    assert not any("timings" in event or "prompt_progress" in event for event in plain)
+
+
 def test_calls_and_reasoning_are_items(engine: sotto.Engine) -> None:
     def call(**function: str) -> dict[str, Any]:
         return {

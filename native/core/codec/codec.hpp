@@ -176,6 +176,12 @@ struct PrefillProgress {
     double ms = 0;               // since the stream was opened
 };
 
+// Returns counts and times as the JSON object `timings`.
+std::string timings_json(const Counts& counts);
+
+// Returns progress as the JSON object `prompt_progress`.
+std::string progress_json(const PrefillProgress& progress);
+
 // An increment of an answer.
 struct Delta {
     enum class Kind : std::uint8_t { text, reasoning, call };

@@ -37,6 +37,11 @@ Ordered text_part(const std::string& text) {
     return {{"type", "output_text"}, {"text", text}, {"annotations", Ordered::array()}};
 }
 
+// Returns the member `timings` of an event; empty without counts.
+std::string timings_member(const Counts* counts) {
+    return counts == nullptr ? "" : ",\"timings\":" + timings_json(*counts);
+}
+
 } // namespace
 
 ResponseWriter::ResponseWriter(
@@ -195,7 +200,17 @@ void ResponseWriter::close_item(std::vector<Chunk>& chunks, bool complete) {
     );
 }
 
-std::vector<ResponseWriter::Chunk> ResponseWriter::add(const Delta& delta) {
+std::vector<ResponseWriter::Chunk>
+ResponseWriter::prefilled(const PrefillProgress& progress, const Counts* counts) {
+    std::vector<Chunk> chunks;
+    begin(chunks);
+    const auto response = R"("response":)" + json_of("in_progress", nullptr);
+    const auto told = R"(,"prompt_progress":)" + progress_json(progress) + timings_member(counts);
+    chunks.push_back({event("response.in_progress", response + told), ""});
+    return chunks;
+}
+
+std::vector<ResponseWriter::Chunk> ResponseWriter::add(const Delta& delta, const Counts* counts) {
     std::vector<Chunk> chunks;
     begin(chunks);
     if (!continues(delta)) {
@@ -208,14 +223,18 @@ std::vector<ResponseWriter::Chunk> ResponseWriter::add(const Delta& delta) {
                            std::to_string(items_.size() - 1) +
                            (item.kind == Kind::call ? "" : R"(,"content_index":0)");
         chunks.push_back(
-            {event(names_of(item.kind).delta, place + R"(,"delta":)" + to_text(Ordered(delta.text))),
+            {event(
+                 names_of(item.kind).delta,
+                 place + R"(,"delta":)" + to_text(Ordered(delta.text)) + timings_member(counts)
+             ),
              delta.text}
         );
     }
     return chunks;
 }
 
-std::vector<ResponseWriter::Chunk> ResponseWriter::finish(sotto_finish finish, const Counts& counts) {
+std::vector<ResponseWriter::Chunk>
+ResponseWriter::finish(sotto_finish finish, const Counts& counts, bool timed) {
     const bool cut = finish == SOTTO_FINISH_LENGTH || finish == SOTTO_FINISH_CONTENT_FILTER;
     if (cut) {
         incomplete_ = finish == SOTTO_FINISH_LENGTH ? "max_output_tokens" : "content_filter";
@@ -229,9 +248,8 @@ std::vector<ResponseWriter::Chunk> ResponseWriter::finish(sotto_finish finish, c
         close_item(chunks, !cut);
     }
     response_ = json_of(cut ? "incomplete" : "completed", &counts);
-    chunks.push_back(
-        {event(cut ? "response.incomplete" : "response.completed", R"("response":)" + response_), ""}
-    );
+    const auto members = R"("response":)" + response_ + timings_member(timed ? &counts : nullptr);
+    chunks.push_back({event(cut ? "response.incomplete" : "response.completed", members), ""});
     return chunks;
 }
 

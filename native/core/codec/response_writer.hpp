@@ -21,12 +21,17 @@ public:
         std::string json;
         std::string text;
     };
-    // Adds the next part of the answer. Returns the events of the stream for it.
-    std::vector<Chunk> add(const Delta& delta);
+    // Reports the prefill of the prompt. Returns the events of the stream for it. `counts`: of `timings`;
+    // null: none.
+    std::vector<Chunk> prefilled(const PrefillProgress& progress, const Counts* counts);
+    // Adds the next part of the answer. Returns the events of the stream for it. `counts`: of the `timings`
+    // in events with text; null: none.
+    std::vector<Chunk> add(const Delta& delta, const Counts* counts);
     // Replaces the whole answer, which the stream may have told already. `text`: of a message; empty: none.
     void replace(const std::string& text);
-    // Ends the answer. Returns the events that complete it; the last one has the whole response.
-    std::vector<Chunk> finish(sotto_finish finish, const Counts& counts);
+    // Ends the answer. Returns the events that complete it; the last one has the whole response. `timed`: the
+    // last event has `timings`.
+    std::vector<Chunk> finish(sotto_finish finish, const Counts& counts, bool timed);
     // Returns the whole response, after finish().
     const std::string& response() const noexcept { return response_; }
 

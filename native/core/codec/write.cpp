@@ -67,6 +67,15 @@ Ordered timings(const Counts& counts) {
     return json;
 }
 
+Ordered progress_of(const PrefillProgress& progress) {
+    return {
+        {"total", progress.total},
+        {"cache", progress.cached},
+        {"processed", progress.processed},
+        {"time_ms", rounded(progress.ms)},
+    };
+}
+
 Ordered head(const std::string& id, const char* object, std::int64_t created, const std::string& model) {
     return {{"id", id}, {"object", object}, {"created", created}, {"model", model}};
 }
@@ -145,6 +154,14 @@ void add_report(
 
 } // namespace
 
+std::string timings_json(const Counts& counts) {
+    return to_text(timings(counts));
+}
+
+std::string progress_json(const PrefillProgress& progress) {
+    return to_text(progress_of(progress));
+}
+
 Writer::Writer(
     sotto_op op, sotto_request request, std::string model, std::int64_t created_s, ResponseParts parts
 )
@@ -210,12 +227,7 @@ Writer::progress_chunk(std::uint32_t index, const PrefillProgress& progress, con
     }
     choice["finish_reason"] = nullptr;
     whole["choices"] = Ordered::array({std::move(choice)});
-    whole["prompt_progress"] = {
-        {"total", progress.total},
-        {"cache", progress.cached},
-        {"processed", progress.processed},
-        {"time_ms", rounded(progress.ms)},
-    };
+    whole["prompt_progress"] = progress_of(progress);
     if (counts != nullptr) {
         whole["timings"] = timings(*counts);
     }

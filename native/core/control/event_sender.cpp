@@ -91,18 +91,28 @@ void EventSender::progress(Slot& slot, float progress) {
 
 void EventSender::prefilled(Stream& stream, const PrefillProgress& progress) {
     auto& reply = *stream.reply;
-    auto event = make(reply.slot, SOTTO_EVENT_PROGRESS);
-    event->index = stream.index;
-    event->progress = static_cast<float>(progress.processed) / static_cast<float>(progress.total);
-    if (reply.chunked) {
-        auto counts = stream.counts();
-        counts.prompt = progress.processed;
-        counts.prompt_ms = progress.ms;
-        event->json = reply.writer.progress_chunk(
-            stream.index, progress, reply.parsed.timings_per_token ? &counts : nullptr
-        );
+    const auto make_event = [&](std::string json) {
+        auto event = make(reply.slot, SOTTO_EVENT_PROGRESS);
+        event->index = stream.index;
+        event->progress = static_cast<float>(progress.processed) / static_cast<float>(progress.total);
+        event->json = std::move(json);
+        return event;
+    };
+    if (!reply.chunked) {
+        tell(reply.slot, make_event(""));
+        return;
     }
-    tell(reply.slot, std::move(event));
+    auto counts = stream.counts();
+    counts.prompt = progress.processed;
+    counts.prompt_ms = progress.ms;
+    const auto* timed = reply.parsed.timings_per_token ? &counts : nullptr;
+    if (reply.response == nullptr) {
+        tell(reply.slot, make_event(reply.writer.progress_chunk(stream.index, progress, timed)));
+        return;
+    }
+    for (auto& chunk : reply.response->prefilled(progress, timed)) {
+        tell(reply.slot, make_event(std::move(chunk.json)));
+    }
 }
 
 void EventSender::send(Stream& stream, const AnswerIncrement& increment) {
@@ -116,7 +126,12 @@ void EventSender::send(Stream& stream, const AnswerIncrement& increment) {
     for (const auto& delta : increment.deltas) {
         if (reply.response != nullptr) {
             stream.told = increment.tokens;
-            tell_response(reply, kind_of(delta.kind), increment.tokens, reply.response->add(delta));
+            tell_response(
+                reply,
+                kind_of(delta.kind),
+                increment.tokens,
+                reply.response->add(delta, counts ? &*counts : nullptr)
+            );
             if (reply.chunked) {
                 continue;
             }
@@ -177,7 +192,7 @@ void EventSender::finished(Reply& reply, EndedChoice choice) {
     if (has_data(reply.op)) {
         response = std::move(increment.result);
     } else if (reply.response != nullptr) {
-        auto chunks = reply.response->finish(reason, counts);
+        auto chunks = reply.response->finish(reason, counts, reply.parsed.timings_per_token);
         if (reply.chunked) {
             finish->json = std::move(chunks.back().json);
             chunks.pop_back();
