@@ -69,6 +69,15 @@ def test_smuggled_requests_are_refused(server: serving.Served, head: str) -> Non
 
 
 @pytest.mark.parametrize(
+    "hosts", [("localhost", "evil.example"), ("evil.example", "localhost"), ("localhost",) * 2]
+)
+def test_two_hosts_are_refused(server: serving.Served, hosts: tuple[str, str]) -> None:
+    lines = "".join(f"Host: {host}\r\n" for host in hosts)
+    told = exchange(server, f"GET /v1/models HTTP/1.1\r\n{lines}x-api-key: k\r\n{CLOSE}\r\n\r\n".encode())
+    assert statuses(told) == [400] and b"invalid header Host" in told
+
+
+@pytest.mark.parametrize(
     "sent",
     [
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(200),  # TLS

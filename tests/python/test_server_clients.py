@@ -137,6 +137,8 @@ def test_two_servers_cannot_share_a_port() -> None:
         with pytest.raises(AssertionError, match=f"port {port}"), scripted("--port", port):
             pass
         assert first.ask("/health")[0] == 200
+    with pytest.raises(AssertionError, match="choose another with --host"), scripted("--host", "192.0.2.1"):
+        pass
 
 
 def test_a_unix_socket_is_private_and_a_stale_one_is_replaced(tmp_path: Path) -> None:
@@ -182,6 +184,13 @@ def test_tls(tmp_path: Path) -> None:
             client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert not everything(client).startswith(b"HTTP/1.1 200")
     with pytest.raises(AssertionError, match="--tls-key"), scripted("--tls-cert", str(certificate)):
+        pass
+    for wrong in (tmp_path / "absent", tmp_path):
+        files = ("--tls-cert", str(certificate), "--tls-key", str(wrong))
+        with pytest.raises(AssertionError, match=f"invalid TLS certificate .*'{wrong}'"), scripted(*files):
+            pass
+    key.write_text("no key")
+    with pytest.raises(AssertionError, match="PEM"), scripted(*files[:3], str(key)):
         pass
 
 

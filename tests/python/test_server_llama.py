@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -138,8 +139,36 @@ def test_slots_are_listed_and_kept_to_their_folder(tmp_path: Path) -> None:
         for name in ("../x", "/etc/passwd", "a/b", "a\\b", "a\0b", "..", "", "a" * 300, 5, "absent"):
             status, _, answer = server.ask("/slots/0?action=restore", {"filename": name})
             assert status == 400 and "error" in answer, name
+        for name in ("nul", "CON", "com1.bin", "aux .x"):  # devices of Windows
+            assert server.ask("/slots/0?action=save", {"filename": name})[0] == 400, name
         assert server.ask("/slots/0?action=steal", {})[0] == 400
+        assert server.ask("/slots/%D9%A3?action=save", {"filename": "a"})[0] == 400  # an Arabic digit
         assert server.ask("/slots/x?action=save", {"filename": "a"})[0] == 400
+
+
+def test_errors_of_slot_files_have_their_cause_and_no_folder(tmp_path: Path) -> None:
+    with serving.served("--slot-save-path", str(tmp_path)) as server:
+        told(server, "/completion", {**SHORT, "id_slot": 0})
+        told(server, "/slots/0?action=save", {"filename": "one.bin"})
+        saved = (tmp_path / "one.bin").read_bytes()
+        (tmp_path / "link.bin").symlink_to("/etc/passwd")
+        for damaged in (b"", saved[:-1], saved + b"x", saved[:100] + b"\xff" + saved[101:], b"\0" * 4096):
+            (tmp_path / "damaged.bin").write_bytes(damaged)
+            status, _, answer = server.ask("/slots/0?action=restore", {"filename": "damaged.bin"})
+            assert status == 400 and str(tmp_path) not in answer["error"]["message"]
+        assert server.ask("/slots/0?action=restore", {"filename": "link.bin"})[0] == 400
+        (tmp_path / "folder").mkdir()
+        status, _, answer = server.ask("/slots/0?action=save", {"filename": "folder"})
+        assert status in (400, 500) and str(tmp_path) not in answer["error"]["message"]
+        if sys.platform == "linux":
+            import resource
+
+            limit = (1000, resource.RLIM_INFINITY)  # of a file's size, in place of a full disk
+            resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, limit)
+            status, _, answer = server.ask("/slots/0?action=save", {"filename": "two.bin"})
+            assert status == 500 and "File too large" in answer["error"]["message"]
+            assert str(tmp_path) not in answer["error"]["message"] and not (tmp_path / "two.bin").exists()
+        assert told(server, "/slots/0?action=restore", {"filename": "one.bin"})["n_restored"] > 0
 
 
 def test_models_of_the_command_line_alone_are_loaded(server: serving.Served) -> None:

@@ -77,6 +77,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="without a request for so long, models leave memory until the next one; 0: never (0)",
     )  # fmt: skip
     parser.add_argument(
+        "--slot-save-path", type=Path, metavar="DIR",
+        help="folder in which clients may save slots, and restore them (none: they cannot)",
+    )  # fmt: skip
+    parser.add_argument(
         "--drain", type=types.seconds, default=30.0, metavar="S",
         help="after SIGTERM, how long running answers may go on (%(default)g)",
     )  # fmt: skip
@@ -151,6 +155,9 @@ def _settings(arguments: argparse.Namespace) -> Any:
     hosts = LOCAL_HOSTS + tuple(arguments.allow_host)
     if not arguments.allow_host and (arguments.uds or arguments.host not in _LOCAL):
         hosts = ("*",)
+    slots = arguments.slot_save_path
+    if slots is not None and not slots.is_dir():
+        raise ArgumentError(f"invalid --slot-save-path '{slots}': expected a folder that exists")
     return Settings(
         keys=keys,
         hosts=hosts,
@@ -159,6 +166,7 @@ def _settings(arguments: argparse.Namespace) -> Any:
         max_requests=arguments.max_requests,
         timeout=arguments.timeout,
         sleep_idle=arguments.sleep_idle_seconds,
+        slot_dir=None if slots is None else str(slots),
     )
 
 

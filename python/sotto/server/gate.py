@@ -19,7 +19,7 @@ OPEN_PATHS = frozenset({"/", "/health", "/v1/health"})  # need no key
 
 
 class Gate:
-    """Refuses requests for other hosts (403) and without a valid key (401).
+    """Refuses requests for other hosts (403), with several hosts (400) and without a valid key (401).
 
     `shapes`: the form of errors, by path; OpenAI's for others.
     """
@@ -46,7 +46,10 @@ class Gate:
             await respond(refusal, send, self._shapes.get(path, _PLAIN))
 
     def _refusal(self, path: str, headers: Headers) -> HttpError | None:
-        host = headers.get("host", "")
+        hosts = headers.getlist("host")
+        if len(hosts) > 1:
+            return HttpError(400, "invalid header Host: expected one, found several")
+        host = hosts[0] if hosts else ""
         if "*" not in self._hosts and _name(host) not in self._hosts:
             return HttpError(
                 403, f"this server does not answer for host '{host[:100]}'; admit it with --allow-host"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -42,8 +43,9 @@ def open_port(host: str, port: int) -> socket.socket:
         made.listen(2048)
     except OSError as error:
         made.close()
+        other = "--host" if error.errno == errno.EADDRNOTAVAIL else "--port"
         raise ArgumentError(
-            f"cannot listen on {host} port {port}: {error.strerror or error}; choose another with --port"
+            f"cannot listen on {host} port {port}: {error.strerror or error}; choose another with {other}"
         ) from None
     return made
 

@@ -18,6 +18,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from .. import aio
+from ..errors import ArgumentError
 from .listening import Listener, connection, open_port, open_unix
 from .service import Service
 from .settings import Settings
@@ -185,7 +186,7 @@ async def _drain(service: Service, seconds: float) -> None:
 
 
 def _config(service: Service, application: Starlette, address: Address) -> uvicorn.Config:
-    return uvicorn.Config(
+    made = uvicorn.Config(
         application,
         http=connection(min(service.settings.timeout, service.settings.write_timeout)),
         ws="none",
@@ -198,3 +199,13 @@ def _config(service: Service, application: Starlette, address: Address) -> uvico
         ssl_certfile=address.tls_cert,
         ssl_keyfile=address.tls_key,
     )
+    try:
+        made.load()
+    except OSError as error:  # ssl.SSLError is one
+        if address.tls_cert is None:
+            raise
+        raise ArgumentError(
+            f"invalid TLS certificate '{address.tls_cert}' with key '{address.tls_key}': "
+            f"expected a chain and its key in PEM files ({error.strerror or error})"
+        ) from None
+    return made

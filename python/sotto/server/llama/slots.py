@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from ...errors import SottoError
 from ..asking import parse, read_text
-from ..errors import HttpError
+from ..errors import HttpError, to_http
 from ..routing import Route, service_of
 from ..service import Service
 from .asking import ask
@@ -24,6 +24,7 @@ _SHAPE = LlamaShape()
 _FORBIDDEN = re.compile(
     r'[\x00-\x1f\x7f-\x9f/\\:*?"<>|\uff0e\u2215\u2216\ufffd\ufeff\ud800-\udfff]|\.\.|^ | $|\.$'
 )
+_DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d|conin\$|conout\$) *(\.|$)", re.IGNORECASE | re.ASCII)
 
 
 def routes(setup: Setup) -> tuple[Route, ...]:
@@ -72,7 +73,7 @@ async def _act(request: Request, service: Service) -> dict[str, Any]:
     if folder is None:
         raise HttpError(501, "This server does not support slots action. Start it with `--slot-save-path`")
     number, action = request.path_params["number"], request.query_params.get("action")
-    if not number.isdecimal() or len(number) > 6:
+    if not (number.isascii() and number.isdecimal()) or len(number) > 6:
         raise HttpError(400, "Invalid slot ID: expected a number")
     if action not in ("save", "restore", "erase"):
         raise HttpError(400, "Invalid action: expected save, restore or erase")
@@ -90,9 +91,7 @@ async def _act(request: Request, service: Service) -> dict[str, Any]:
     try:
         told = await ask(request, service, "slots", body)
     except SottoError as error:
-        if action == "restore" and "the state holds images or sound" in str(error):
-            raise HttpError(400, f"Cannot restore media tokens without an mmproj: {error}") from None
-        raise
+        raise _failed(action, body, error) from None
     if action == "erase":
         return {"id_slot": int(number), "n_erased": told.get("n_erased", 0)}
     names = ("n_saved", "n_written") if action == "save" else ("n_restored", "n_read")
@@ -104,10 +103,27 @@ async def _act(request: Request, service: Service) -> dict[str, Any]:
     }
 
 
+def _failed(action: str, body: Mapping[str, Any], error: SottoError) -> Exception:
+    """Returns the error of an action: without the server's folder, and with the status of its cause."""
+    told = to_http(error)
+    message = told.message
+    if path := body.get("path"):
+        message = message.replace(path, Path(path).name)
+    if action == "restore" and "the state holds images or sound" in message:
+        return HttpError(400, f"Cannot restore media tokens without an mmproj: {message}")
+    if action == "restore" and told.status == 500:
+        return HttpError(400, f"Unable to restore slot: {message}")  # the file is damaged, not the server
+    if action == "save" and "the system says: " in message:  # a full disk, say: no fault of the client
+        return HttpError(500, f"Unable to save slot: {message}")
+    return HttpError(told.status, message, type=told.type, headers=told.headers, more=told.more)
+
+
 def safe_path(folder: str, name: object) -> Path:
     """Returns the path of a saved slot. Raises `HttpError` 400 if the name could mean another folder."""
     if not isinstance(name, str) or not name or len(name.encode(errors="replace")) > 255:
         raise HttpError(400, "Invalid filename: expected 1 to 255 bytes")
     if _FORBIDDEN.search(name) or name == ".":
         raise HttpError(400, "Invalid filename: expected the name of a file, without a folder")
+    if _DEVICE.match(name):
+        raise HttpError(400, "Invalid filename: expected a name that is no device of Windows")
     return Path(folder) / name
