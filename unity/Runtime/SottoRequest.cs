@@ -35,7 +35,7 @@ namespace Sotto
     /// }.System(sheet).User("Hello!");
     /// string line = await engine.ChatAsync(ask, token);
     /// </code></example>
-    public sealed class SottoRequest
+    public sealed partial class SottoRequest
     {
         readonly SottoJsonWriter _messages = new SottoJsonWriter();
         readonly List<string> _names = new List<string>(); // of the fields that Set sets
@@ -73,28 +73,6 @@ namespace Sotto
                 input.Value(text ?? "");
             return new SottoRequest(model, SottoOp.Embed).Field("input", input.EndArray());
         }
-
-        /// <summary>The slots of a model; <see cref="SottoSlot.Parse"/> reads the response.</summary>
-        public static SottoRequest Slots(string model) =>
-            new SottoRequest(model, SottoOp.Slots).Set("action", "list");
-
-        /// <summary>
-        /// Saves the KV cache of a slot to a file; <see cref="SottoSlotState.Parse"/> reads the response.
-        /// </summary>
-        public static SottoRequest SaveSlot(string model, int slot, string path) =>
-            OfSlot(model, "save", slot).Set("path", path ?? "");
-
-        /// <summary>
-        /// Loads a saved slot; <see cref="SottoSlotState.Parse"/> reads the response.
-        /// </summary>
-        public static SottoRequest RestoreSlot(string model, int slot, string path) =>
-            OfSlot(model, "restore", slot).Set("path", path ?? "");
-
-        /// <summary>Empties a slot.</summary>
-        public static SottoRequest EraseSlot(string model, int slot) => OfSlot(model, "erase", slot);
-
-        static SottoRequest OfSlot(string model, string action, int slot) =>
-            new SottoRequest(model, SottoOp.Slots).Set("action", action).Set("id_slot", slot);
 
         /// <summary>
         /// The verdict of guardrails on a text, those that need models included; <see cref="SottoVerdict.Parse"/> reads

@@ -109,6 +109,31 @@ namespace Sotto
         }
     }
 
+    public sealed partial class SottoRequest
+    {
+        /// <summary>The slots of a model; <see cref="SottoSlot.Parse"/> reads the response.</summary>
+        public static SottoRequest Slots(string model) =>
+            new SottoRequest(model, SottoOp.Slots).Set("action", "list");
+
+        /// <summary>
+        /// Saves the KV cache of a slot to a file; <see cref="SottoSlotState.Parse"/> reads the response.
+        /// </summary>
+        public static SottoRequest SaveSlot(string model, int slot, string path) =>
+            OfSlot(model, "save", slot).Set("path", path ?? "");
+
+        /// <summary>
+        /// Loads a saved slot; <see cref="SottoSlotState.Parse"/> reads the response.
+        /// </summary>
+        public static SottoRequest RestoreSlot(string model, int slot, string path) =>
+            OfSlot(model, "restore", slot).Set("path", path ?? "");
+
+        /// <summary>Empties a slot.</summary>
+        public static SottoRequest EraseSlot(string model, int slot) => OfSlot(model, "erase", slot);
+
+        static SottoRequest OfSlot(string model, string action, int slot) =>
+            new SottoRequest(model, SottoOp.Slots).Set("action", action).Set("id_slot", slot);
+    }
+
     public sealed unsafe partial class SottoEngine
     {
         /// <summary>

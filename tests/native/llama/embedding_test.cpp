@@ -346,8 +346,10 @@ TEST_CASE("without pooling, a request with too many tokens is refused") {
     REQUIRE_MESSAGE(model, model.why);
     const std::string lengthy = "the king the queen the guard the gate the gold the night the moon the river";
     const auto many = std::vector<std::string>((8u << 20) / 64 / 18 + 1, lengthy);
-    CHECK(refusal(model, body(many)).find("tokens: expected at most 131072 where options.pooling") !=
-          std::string::npos);
+    CHECK(
+        refusal(model, body(many)).find("tokens: expected at most 131072 where options.pooling") !=
+        std::string::npos
+    );
 }
 
 TEST_CASE("a model that generates text embeds with a pooling, each text apart from the others") {

@@ -62,7 +62,8 @@ const std::string& text_of_document(const Json& document) {
 
 EmbeddingPreparer::EmbeddingPreparer(const llama_model* model, const Options& options)
     : model_(model), context_(options.context), ranks_(options.pooling == Options::Pooling::Rank),
-      of_tokens_(options.pooling == Options::Pooling::Tokens), size_(values_of(model, options)), tokenizer_(llama_model_get_vocab(model)) {
+      of_tokens_(options.pooling == Options::Pooling::Tokens), size_(values_of(model, options)),
+      tokenizer_(llama_model_get_vocab(model)) {
     constexpr std::string_view kText = "a";
     const auto bare = tokenizer_.cut(kText, false);
     const auto whole = enclosed(tokenizer_.vocab(), kText);

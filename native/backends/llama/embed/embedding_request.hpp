@@ -40,7 +40,7 @@ private:
     const llama_model* model_;
     const std::size_t context_;
     const bool ranks_;
-    const bool of_tokens_; // a vector for each token
+    const bool of_tokens_;   // a vector for each token
     const std::size_t size_; // values of a vector
     Tokenizer tokenizer_;
     Tokens before_; // special tokens before each text

@@ -29,8 +29,8 @@ EmbeddingRunner::EmbeddingRunner(
     const llama_model* model, const Options& options, Contexts& contexts, ThreadPools& pools
 )
     : contexts_(contexts), pools_(pools), threads_(options.limits.prefill_threads),
-      values_(values_of(model, options)), of_tokens_(options.pooling == Options::Pooling::Tokens), batch_tokens_(batch_tokens_of(options)),
-      batch_(options.at_once, kMaxTexts) {
+      values_(values_of(model, options)), of_tokens_(options.pooling == Options::Pooling::Tokens),
+      batch_tokens_(batch_tokens_of(options)), batch_(options.at_once, kMaxTexts) {
     contexts_.set_gate(StepGate::on_abort, &gate_);
 }
 
@@ -122,8 +122,8 @@ int EmbeddingRunner::decode(std::span<const StepText> texts) {
     return result;
 }
 
-// Returns the vector of a text, or those of its tokens in a row; empty if there are none. `sequence`: its index
-// in the batch; `first`: the index of its first token.
+// Returns the vector of a text, or those of its tokens in a row; empty if there are none. `sequence`: its
+// index in the batch; `first`: the index of its first token.
 std::span<const float>
 EmbeddingRunner::values_of_text(const StepText& text, std::size_t sequence, std::size_t first) const {
     auto* context = contexts_.get();

@@ -28,7 +28,8 @@ private:
     bool compute(std::span<const StepText> texts);
     int decode(std::span<const StepText> texts);
     void take_over(const StepText& text, std::span<const float> values);
-    std::span<const float> values_of_text(const StepText& text, std::size_t sequence, std::size_t first) const;
+    std::span<const float>
+    values_of_text(const StepText& text, std::size_t sequence, std::size_t first) const;
     void fail_text(const StepText& text, sotto_status status, const char* why);
 
     Contexts& contexts_;
