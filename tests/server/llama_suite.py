@@ -85,14 +85,15 @@ class Tree:
         self.front.chmod(0o755)
         self._python = python()
 
-    def run(self, file: str, chosen: str | None) -> Outcomes:
-        """Runs the tests of one file."""
+    def run(self, file: str, chosen: str | None, only: Path | None) -> Outcomes:
+        """Runs the tests of one file. `only`: a file with the names of the tests that count; None: all."""
         outcomes = self.described.with_name(f"{file}.jsonl")
         outcomes.touch()
         environment = {
             **os.environ,
             "LLAMA_SUITE": str(self.described),
             "LLAMA_SUITE_OUTCOMES": str(outcomes),
+            "LLAMA_SUITE_ONLY": str(only or ""),
             "LLAMA_SERVER_BIN_PATH": str(self.front),
             "LLAMA_CACHE": str(self.tests / "tmp"),
             "LLAMA_ARG_THREADS": "1",  # threads that spin for each other crawl on a busy machine
@@ -117,7 +118,7 @@ class Tree:
                 os.killpg(process.pid, 9)
                 process.wait()
         found = read(outcomes)
-        if not found:
+        if not found and only is None:
             sys.exit(f"{file}: no test ran\n{log.read_text(errors='replace')[-3000:]}")
         return found
 
@@ -132,25 +133,28 @@ def read(outcomes: Path) -> Outcomes:
     return found
 
 
-def suite(side: str, files: Sequence[str], chosen: str | None, jobs: int, logs: Path | None) -> Outcomes:
-    """Runs files against one server, `jobs` at a time."""
+def suite(side: str, words: argparse.Namespace, only: Sequence[str] = ()) -> Outcomes:
+    """Runs files against one server, `jobs` at a time. `only`: the tests that count; empty: all."""
     with tempfile.TemporaryDirectory(prefix="llama-suite-") as folder:
         tree = Tree(Path(folder), command(side))
+        named = Path(folder) / "only.txt" if only else None
+        if named is not None:
+            named.write_text("\n".join(only), encoding="utf-8")
 
         def run(file: str) -> Outcomes:
-            outcomes = tree.run(file, chosen)
+            outcomes = tree.run(file, words.chosen, named)
             passed = sum(outcome == "passed" for outcome, _ in outcomes.values())
             print(f"{side}: {file}: {passed} of {len(outcomes)} passed", file=sys.stderr, flush=True)
             return outcomes
 
         try:
-            with ThreadPoolExecutor(jobs) as pool:
-                parts = list(pool.map(run, files))
+            with ThreadPoolExecutor(words.jobs) as pool:
+                parts = list(pool.map(run, words.files))
         finally:
-            if logs is not None:
-                logs.mkdir(parents=True, exist_ok=True)
+            if words.logs is not None:
+                words.logs.mkdir(parents=True, exist_ok=True)
                 for log in Path(folder).glob("*.log"):
-                    shutil.copyfile(log, logs / f"{side}-{log.name}")
+                    shutil.copyfile(log, words.logs / f"{side}-{log.name}")
     return {test: outcome for part in parts for test, outcome in part.items()}
 
 
@@ -185,7 +189,7 @@ def arguments(all_files: Sequence[str], left_out: dict[str, str]) -> argparse.Na
     parser.add_argument("-k", dest="chosen", help="tests whose names match, as pytest's -k")
     parser.add_argument("--jobs", type=int, default=1, help="files at a time")
     parser.add_argument(
-        "--theirs", type=Path, help="JSON of an earlier run of --server theirs, to compare with"
+        "--theirs", type=Path, help="JSON of an earlier run of --server theirs; ours runs what passed there"
     )
     parser.add_argument("--logs", type=Path, help="folder for the tests' output")
     words = parser.parse_args()
@@ -209,10 +213,10 @@ def main() -> int:
     elif words.server == "ours":
         theirs = {}
     else:
-        theirs = suite("theirs", words.files, words.chosen, words.jobs, words.logs)
+        theirs = suite("theirs", words)
     ours = None
     if words.server != "theirs":
-        ours = suite("ours", words.files, words.chosen, words.jobs, words.logs)
+        ours = suite("ours", words, [test for test, (outcome, _) in theirs.items() if outcome == "passed"])
     if words.server == "ours" and not words.theirs:
         theirs = dict.fromkeys(ours or {}, ("passed", ""))  # every test counts
     told = report(theirs, ours, excuses)

@@ -49,6 +49,13 @@ def pytest_configure() -> None:
     wget.download = download
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keeps the tests that LLAMA_SUITE_ONLY names, if it is set."""
+    if named := os.environ["LLAMA_SUITE_ONLY"]:
+        only = set(Path(named).read_text(encoding="utf-8").splitlines())
+        items[:] = [item for item in items if item.nodeid.removeprefix("unit/") in only]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Ends a test that hangs."""
