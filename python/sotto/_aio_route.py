@@ -1,54 +1,16 @@
-"""`sotto.routing.Route` for asyncio."""
+"""The requests of `aio.Route`, and how their chunks become one answer."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ._desc import Json
-from ._routing import Policy, Relay, Settings, content_of
-from ._typing import Unpack
-from .terms import RequestOptions
-
-if TYPE_CHECKING:
-    from .aio import Engine
+from ._aio_streams import TokenStream
+from ._routing import Relay
 
 
-class Route:
-    """`sotto.routing.Route` for asyncio, with the same policies, chunks and errors.
-
-    >>> route = sotto.aio.Route(engine, "sotto/house", "studio::qwen3", policy="remote_first", patience=1.5)
-    >>> print(await route.text({"messages": [{"role": "user", "content": "Good evening."}]}))
-    """
-
-    def __init__(
-        self,
-        engine: Engine,
-        local: str,
-        remote: str,
-        *,
-        policy: Policy = "local_first",
-        patience: float = 0,
-    ) -> None:
-        self._engine = engine
-        self._settings = Settings(local, remote, policy, patience)
-
-    def stream(self, request: Json, **terms: Unpack[RequestOptions]) -> AsyncIterator[str]:
-        """Yields the OpenAI chunks of an answer, as `sotto.routing.Route.stream()` does.
-
-        Closing the iterator (`aclose()`), or cancelling the task that awaits it, cancels all requests.
-        """
-        heard: _Heard = asyncio.Queue()
-        relay = self._settings.relay(request, terms, lambda body: _Attempt(self._engine, body, terms, heard))
-        return _run(relay, heard)
-
-    async def text(self, request: Json, **terms: Unpack[RequestOptions]) -> str:
-        """Returns the content of an answer, as `stream()` yields it, once it is complete."""
-        return "".join([content_of(chunk) async for chunk in self.stream(request, **terms)])
-
-
-async def _run(relay: Relay, heard: _Heard) -> AsyncIterator[str]:
+async def relay_chunks(relay: Relay, heard: Heard) -> AsyncIterator[str]:
     """Yields the chunks of an answer."""
     try:
         relay.begin()
@@ -64,16 +26,16 @@ async def _run(relay: Relay, heard: _Heard) -> AsyncIterator[str]:
         relay.close()
 
 
-class _Attempt:
+class Attempt:
     """One model's answer, which a task of its own receives."""
 
-    def __init__(self, engine: Engine, body: dict[str, Any], terms: RequestOptions, heard: _Heard) -> None:
+    def __init__(self, body: dict[str, Any], stream: TokenStream, heard: Heard) -> None:
         self.body = body
         self.held: list[str] = []
-        self._stream = engine.llm_chat_completion_stream(body, **terms)
+        self._stream = stream
         self._task = asyncio.ensure_future(self._run(heard))
 
-    async def _run(self, heard: _Heard) -> None:
+    async def _run(self, heard: Heard) -> None:
         try:
             async for chunk in self._stream:
                 heard.put_nowait((self, chunk))
@@ -87,4 +49,4 @@ class _Attempt:
         self._stream._end()
 
 
-_Heard = asyncio.Queue[tuple[_Attempt, str | Exception | None]]
+Heard = asyncio.Queue[tuple[Attempt, str | Exception | None]]

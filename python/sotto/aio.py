@@ -6,42 +6,53 @@ import asyncio
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from . import engine as blocking
 from ._aio import Request as Request
 from ._aio import closed, pump
-from ._aio_parts import Parts
-from ._aio_route import Route as Route
-from ._aio_session import Session as Session
+from ._aio_models import Loads
+from ._aio_parts import Parts, Selects
+from ._aio_route import Attempt, Heard, relay_chunks
 from ._aio_streams import DeltaStream, TokenStream
-from ._asking import Progress, naming
-from ._desc import Json, StrPath, megabytes, model_desc
+from ._desc import Json, StrPath
 from ._handle import Unique
 from ._lib import lib
 from ._ops import Op
+from ._routing import Policy, content_of
+from ._routing import Settings as Routes
 from ._typing import Unpack
-from ._values import truth
+from ._values import string, truth
 from .adapters import Lora
 from .backend import AddsBackends
 from .completion import Completion, read_completion
-from .errors import InferenceError, ModelLoadError, SottoError, Status
+from .errors import InferenceError, SottoError, Status
 from .event import Event
 from .frame import Frames
 from .guard import Guardrails
-from .memory import Memory, Plan, read_plan
+from .memory import Memory
 from .messages import MessagesInput, PromptInput
 from .mode import Mode
-from .session import open_body, sizes_of
+from .session import (
+    fork_body,
+    messages_of,
+    open_body,
+    pin_body,
+    rewind_body,
+    sizes_of,
+    system_body,
+    text_of,
+    turn_body,
+)
 from .settings import Settings
 from .terms import RequestOptions
 
-for _public in (DeltaStream, Request, Route, Session, TokenStream):
+for _public in (DeltaStream, Request, TokenStream):
     _public.__module__ = __name__
 
 
-class Engine(Parts, AddsBackends, Frames, Settings, Unique):
+class Engine(Loads, Parts, AddsBackends, Frames, Settings, Unique):
     """`sotto.Engine` for asyncio. Belongs to the event loop that runs when it is created.
 
     Cancelling a task cancels the request that it awaits. Call all methods on the loop's thread; requests on
@@ -120,60 +131,6 @@ class Engine(Parts, AddsBackends, Frames, Settings, Unique):
         self._handle.close()
         self._engine._close_stores()
         self._pump.join()
-
-    # Models
-
-    async def load_model(
-        self,
-        model_id: StrPath,
-        *,
-        path: StrPath | None = None,
-        backend: str | None = None,
-        options: Json | None = None,
-        progress: Progress | None = None,
-    ) -> None:
-        """Loads a model, as `sotto.Engine.load_model()` does. `progress` is called on the loop's thread."""
-        self._handle.require()
-        name, where = await self._find(model_id, path, progress)
-        backend, options = self._engine._names.settings(name, backend, options)
-        number = next(self._numbers)
-        desc = model_desc(name, where, backend, options, user=number)
-        with naming(name, where):
-            loading = self._request(number, ModelLoadError, lib.sotto_engine_load_model, desc)
-            await loading.finish(None if progress is None else lambda done: progress("load", done))
-        if path is None:
-            await asyncio.to_thread(self._engine._adapt, name)
-
-    async def plan_model(
-        self,
-        model_id: StrPath,
-        *,
-        budget_mb: int = 0,
-        path: StrPath | None = None,
-        backend: str | None = None,
-        options: Json | None = None,
-    ) -> Plan:
-        """Computes the memory needs of a model without loading it, as `sotto.Engine.plan_model()` does."""
-        self._handle.require()
-        number, budget = next(self._numbers), megabytes("budget_mb", budget_mb)
-        name, where = await asyncio.to_thread(self._engine._here, model_id, path)
-        backend, options = self._engine._names.settings(name, backend, options)
-        desc = model_desc(name, where, backend, options, user=number)
-        with naming(name, where):
-            plan = self._request(number, ModelLoadError, lib.sotto_engine_plan_model, desc, budget)
-            return read_plan((await plan.finish()).json)
-
-    async def unload_model(self, model_id: StrPath) -> None:
-        """Unloads a model and waits until its memory is freed. Requests that still run on it fail."""
-        await asyncio.to_thread(self._engine.unload_model, model_id)
-
-    def model_list(self) -> str:
-        """Returns the loaded models as a JSON array of OpenAI model objects."""
-        return self._engine.model_list()
-
-    def model_is_loaded(self, model_id: StrPath) -> bool:
-        """Returns True if the model is loaded."""
-        return self._engine.model_is_loaded(model_id)
 
     # Requests
 
@@ -311,24 +268,119 @@ class Engine(Parts, AddsBackends, Frames, Settings, Unique):
     def _forget(self, request: Request) -> bool:
         return self._asked.pop(request.number, None) is not None
 
-    async def _find(
-        self, model_id: StrPath, path: StrPath | None, progress: Progress | None
-    ) -> tuple[str, str]:
-        cancelled = False
-
-        def hear(what: str, done: float) -> None:
-            if cancelled:
-                raise SottoError("loading was cancelled", Status.CANCELLED)
-            if progress is not None:
-                self._loop.call_soon_threadsafe(progress, what, done)
-
-        try:
-            return await asyncio.to_thread(self._engine._find, model_id, path, hear)
-        except asyncio.CancelledError:
-            cancelled = True  # the download stops at its next progress callback
-            raise
-
     def _deliver(self, events: list[Event]) -> None:
         for event in events:
             if request := self._asked.get(event.user):
                 request.hear(event)
+
+
+class Session(Selects, Unique):
+    """`sotto.Session` for asyncio.
+
+    >>> async with await engine.session("mara", "You are Mara.", model="sotto/house") as mara:
+    ...     print(await mara.say("Is there a room?"))
+    """
+
+    def __init__(self, engine: Engine, session_id: str) -> None:
+        self._engine: Engine = engine
+        self.id = string("session_id", session_id)
+
+    async def __aenter__(self) -> Session:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    def chat(
+        self,
+        said: MessagesInput = None,
+        request: Mapping[str, Any] | None = None,
+        **terms: Unpack[RequestOptions],
+    ) -> TokenStream:
+        """Appends a turn and streams the answer, as `sotto.Session.chat()` does."""
+        return self._engine.llm_chat_completion_stream(turn_body(self.id, said, request), **terms)
+
+    def stream(
+        self,
+        said: MessagesInput = None,
+        request: Mapping[str, Any] | None = None,
+        **terms: Unpack[RequestOptions],
+    ) -> DeltaStream:
+        """Appends a turn and streams the answer as `Delta` objects."""
+        return DeltaStream(self.chat(said, request, **terms))
+
+    async def say(
+        self,
+        said: MessagesInput = None,
+        request: Mapping[str, Any] | None = None,
+        **terms: Unpack[RequestOptions],
+    ) -> str:
+        """Waits for the whole answer and returns its text."""
+        return text_of(await self._engine.llm_chat_completion(turn_body(self.id, said, request), **terms))
+
+    async def set_system(self, text: str) -> None:
+        """Sets the system message from the next turn on, as `sotto.Session.set_system()` does."""
+        await self._engine._ask("change_session", system_body(self.id, text), {}).finish()
+
+    async def fork(self, session_id: str | None = None, keep: int | None = None) -> Session:
+        """Opens a session that starts as a copy of this one, as `sotto.Session.fork()` does."""
+        return Session(self._engine, await self._engine._open(fork_body(self.id, session_id, keep)))
+
+    async def rewind(self, turns: int = 1, *, keep: int | None = None) -> None:
+        """Drops the last turns, as `sotto.Session.rewind()` does."""
+        await self._engine._ask("edit_session", rewind_body(self.id, turns, keep), {}).finish()
+
+    async def pin(self, pinned: bool = True) -> None:
+        """Pins the session to its slot between turns, or unpins it, as `sotto.Session.pin()` does."""
+        await self._engine._ask("change_session", pin_body(self.id, pinned), {}).finish()
+
+    async def messages(self) -> list[dict[str, Any]]:
+        """Returns all messages of the session, in the form that `Engine.session()` takes."""
+        return messages_of((await self._engine._ask("read_session", {"session": self.id}, {}).finish()).json)
+
+    async def aclose(self) -> None:
+        """Closes the session and deletes its messages. A second call does nothing."""
+        if self._engine._handle.closed:
+            return
+        closing = self._engine._ask("close_session", {"session": self.id}, {})
+        try:
+            await closing.end()  # the session is closed even if the task is cancelled
+        except SottoError as error:
+            if error.status != Status.NOT_FOUND:
+                raise
+
+
+class Route:
+    """`sotto.routing.Route` for asyncio, with the same policies, chunks and errors.
+
+    >>> route = sotto.aio.Route(engine, "sotto/house", "studio::qwen3", policy="remote_first", patience=1.5)
+    >>> print(await route.text({"messages": [{"role": "user", "content": "Good evening."}]}))
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        local: str,
+        remote: str,
+        *,
+        policy: Policy = "local_first",
+        patience: float = 0,
+    ) -> None:
+        self._engine = engine
+        self._settings = Routes(local, remote, policy, patience)
+
+    def stream(self, request: Json, **terms: Unpack[RequestOptions]) -> AsyncIterator[str]:
+        """Yields the OpenAI chunks of an answer, as `sotto.routing.Route.stream()` does.
+
+        Closing the iterator (`aclose()`), or cancelling the task that awaits it, cancels all requests.
+        """
+        heard: Heard = asyncio.Queue()
+
+        def ask(body: dict[str, Any]) -> Attempt:
+            return Attempt(body, self._engine.llm_chat_completion_stream(body, **terms), heard)
+
+        return relay_chunks(self._settings.relay(request, terms, ask), heard)
+
+    async def text(self, request: Json, **terms: Unpack[RequestOptions]) -> str:
+        """Returns the content of an answer, as `stream()` yields it, once it is complete."""
+        return "".join([content_of(chunk) async for chunk in self.stream(request, **terms)])
