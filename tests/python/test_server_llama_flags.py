@@ -183,6 +183,9 @@ def test_it_answers_as_llama_server_does() -> None:
         verbose = ask(server, "/v1/chat/completions", {**CHAT, "verbose": True}, key)
         assert verbose["usage"]["completion_tokens"] == 5  # --n-predict
         assert verbose["__verbose"]["prompt"].startswith("<|im_start|>user\nHello<|im_end|>\n")
+        parts = server.events("/responses", {"input": "Hello", "max_output_tokens": 1}, **key)
+        last = json.loads(parts[-1])
+        assert last["type"] == "response.completed" and last["response"]["status"] == "incomplete"
         continued = {**CHAT, "messages": [*MESSAGES, {"role": "assistant", "content": "Well"}]}
         assert ask(server, "/apply-template", continued, key)["prompt"].endswith("assistant\nWell")
 

@@ -19,7 +19,7 @@ from .shapes import Shape, Typed
 _OPENAI, _TYPED = Shape(), Typed()
 
 
-def _operation(op: Op, shape: Shape) -> Endpoint:
+def operation(op: Op, shape: Shape) -> Endpoint:
     """Returns the endpoint that passes a body to an operation of the engine."""
 
     async def endpoint(request: Request) -> Response:
@@ -91,7 +91,7 @@ def _model(told: dict[str, Any], created: int) -> dict[str, Any]:
 ROUTES = (
     Route("GET", ("/v1/models", "/models"), _models),
     Route("GET", ("/v1/models/{model:path}",), _one_model),
-    Route("POST", ("/v1/chat/completions", "/chat/completions"), _operation("chat", _OPENAI)),
+    Route("POST", ("/v1/chat/completions", "/chat/completions"), operation("chat", _OPENAI)),
     Route("POST", ("/v1/completions",), _completions),
-    Route("POST", ("/v1/responses", "/responses"), _operation("respond", _TYPED)),
+    Route("POST", ("/v1/responses", "/responses"), operation("respond", _TYPED)),
 )

@@ -18,7 +18,7 @@ from ..logs import prepare
 from ..routing import Route
 from ..service import Service
 from ..serving import Model, load_model
-from . import chat, completions, fields, predict, props, web_proxy
+from . import chat, completions, fields, predict, props, responses, web_proxy
 from . import routes as native_routes
 from .config import Adapter, Config, config
 from .cors import Cors
@@ -65,6 +65,7 @@ def routes(using: Config) -> tuple[Route, ...]:
         *props.model_routes(setup),
         *predict.routes(setup),
         *web_proxy.routes(using.web_proxy),
+        *responses.ROUTES,
         *anthropic.ROUTES,
     )
     own = tuple(map(refusing_media, own))
