@@ -33,9 +33,8 @@ def same_on_cuda(tool: str) -> Path:
     return BUILD / "cuda" / tool
 
 
-def as_users_get_it(tool: str) -> Path:
+def as_users_get_it(tool: str, stock: Path = BUILD / "stock") -> Path:
     """A tool of llama.cpp with every default of its own build."""
-    stock = BUILD / "stock"
     no_amx = f"-DCMAKE_PROJECT_ggml_INCLUDE={PEER / 'no_amx.cmake'}"
     build(source(), stock, tool, no_amx, "-DLLAMA_USE_PREBUILT_UI=OFF")  # which it would download
     return stock / "bin" / tool

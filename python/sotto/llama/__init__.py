@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .errors import GenerationError, LlamaError, ModelLoadError, ValidationError
+from .errors import ContextError, GenerationError, LlamaError, ModelLoadError, ValidationError
 
 if TYPE_CHECKING:
     from ._loop import AsyncStream
@@ -27,6 +27,7 @@ __all__ = [
     "Adapter",
     "AsyncStream",
     "ChunkStream",
+    "ContextError",
     "GenerationError",
     "Llama",
     "LlamaConfig",

@@ -12,6 +12,7 @@ from .errors import ValidationError
 _MAX_BATCH = 4096  # tokens per step of the llama backend
 _FLASH = {-1: "auto", 0: "off", 1: "on"}
 _SPLITS = (0, 1, 2)  # none, layer, row
+POOLINGS = {1: "mean", 2: "cls", 3: "last"}  # options of the llama backend
 
 
 @dataclass(slots=True)
@@ -43,6 +44,8 @@ class LlamaConfig:
         no_host: Accepted; Sotto has no such buffers.
         rope_freq_base: 0: the model's.
         rope_freq_scale: 0: the model's.
+        pooling_type: How an embedding is made of those of its tokens, by llama.cpp's numbers: 1: mean, 2: the
+            first one, 3: the last one; -1: as the file says, else the mean.
 
     Raises:
         ValidationError: A value is out of range.
@@ -72,6 +75,7 @@ class LlamaConfig:
     no_host: bool = False
     rope_freq_base: float = 0.0
     rope_freq_scale: float = 0.0
+    pooling_type: int = -1
 
     def __post_init__(self) -> None:
         self.model_path = path_of(self.model_path)
@@ -90,6 +94,10 @@ class LlamaConfig:
             raise ValidationError(invalid("split_mode", self.split_mode, "0 (none), 1 (layer) or 2 (row)"))
         if self.flash_attn not in _FLASH:
             raise ValidationError(invalid("flash_attn", self.flash_attn, "1 (on), 0 (off) or -1 (automatic)"))
+        if self.pooling_type != -1 and self.pooling_type not in POOLINGS:
+            raise ValidationError(
+                invalid("pooling_type", self.pooling_type, "1 (mean), 2 (cls), 3 (last) or -1 (the file's)")
+            )
         if self.chat_format is not None:
             from .formats import template_of
 

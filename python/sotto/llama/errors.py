@@ -9,14 +9,15 @@ from .. import errors as core
 from ..errors import Status
 
 CLOSED = "this Llama is closed; create another one"
+_TOO_LONG = "tokens, but the model's context holds"  # of the backend's message
 
 
 class LlamaError(Exception):
     """Base class of all errors of `sotto.llama`."""
 
 
-class ModelLoadError(LlamaError):
-    """A model or an adapter could not be loaded."""
+class ModelLoadError(LlamaError, ValueError):
+    """A model or an adapter could not be loaded. Also a `ValueError`, as in llama-cpp-python."""
 
 
 class ValidationError(LlamaError, ValueError):
@@ -25,6 +26,10 @@ class ValidationError(LlamaError, ValueError):
 
 class GenerationError(LlamaError):
     """The model failed while it answered, or the prompt is longer than the context."""
+
+
+class ContextError(GenerationError, ValueError):
+    """The prompt is longer than the context. Also a `ValueError`, as in llama-cpp-python."""
 
 
 @contextmanager
@@ -54,4 +59,6 @@ def _kind(error: core.SottoError, failed: type[LlamaError]) -> type[LlamaError]:
         return ValidationError
     if error.status == Status.CANCELLED or (error.status == Status.STATE and "closed" in str(error)):
         return LlamaError
+    if failed is GenerationError and _TOO_LONG in str(error):
+        return ContextError
     return failed

@@ -26,12 +26,13 @@ class LlamaGrammar:
         self._fields = dict(fields)
 
     @classmethod
-    def from_string(cls, gbnf: str, root: str = "root") -> LlamaGrammar:
+    def from_string(cls, gbnf: str, root: str = "root", *, verbose: bool = False) -> LlamaGrammar:
         """Returns the grammar of a GBNF text.
 
         Args:
             gbnf: The rules.
             root: Name of the rule that the whole answer matches.
+            verbose: Accepted, as by llama-cpp-python; has no effect.
 
         Raises:
             ValidationError: The text has no rule of that name.
@@ -49,11 +50,12 @@ class LlamaGrammar:
         return cls({"grammar": f"{gbnf}\nroot ::= {root}\n"})
 
     @classmethod
-    def from_json_schema(cls, schema: Mapping[str, Any] | str) -> LlamaGrammar:
+    def from_json_schema(cls, schema: Mapping[str, Any] | str, *, verbose: bool = False) -> LlamaGrammar:
         """Returns the grammar of the JSON values that match a schema.
 
         Args:
             schema: The schema, also as JSON text.
+            verbose: Accepted, as by llama-cpp-python; has no effect.
 
         Raises:
             ValidationError: `schema` is not a JSON object.

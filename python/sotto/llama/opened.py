@@ -13,7 +13,7 @@ from .._json import dump
 from .._lib import library_folder
 from ..engine import Engine
 from ..errors import ArgumentError, SottoError, Status
-from .config import LlamaConfig, load_options
+from .config import POOLINGS, LlamaConfig, load_options
 from .errors import ModelLoadError, ValidationError, translated
 
 _CONTEXT = "*.context_length"
@@ -38,6 +38,7 @@ class Opened:
                 f"invalid split_mode '{config.split_mode}': expected 0; Sotto runs a model on one device"
             )
         self.path = config.model_path
+        self._pooling = POOLINGS.get(config.pooling_type)
         self._key: tuple[str, str] | None = None
         self._embedder: str | None = None
         self._own = engine is None
@@ -110,11 +111,14 @@ class Opened:
 
     def embedder(self) -> str:
         """Returns the id of the model that embeds: this one, or a second context that is loaded now."""
-        if self.details.get("capabilities", {}).get("embed") or not self.details.get("embedding_length"):
+        as_loaded = self._pooling is None and self.details.get("capabilities", {}).get("embed")
+        if as_loaded or not self.details.get("embedding_length"):
             return self.model
         if self._embedder is None:
             name = f"{self.model}#embeddings{id(self)}"
-            self._load_as(name, {"pooling": "mean", "context": self.card["context"], "parallel": 1})
+            self._load_as(
+                name, {"pooling": self._pooling or "mean", "context": self.card["context"], "parallel": 1}
+            )
             self._embedder = name
         return self._embedder
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from .._json import dump, load
 from .._values import invalid
-from .errors import GenerationError, LlamaError, ValidationError
+from .errors import ContextError, LlamaError, ValidationError
 
 _MAGIC = b"SOTTOSEQ"
 _VERSION = 1
@@ -176,11 +176,11 @@ def prompt_of(sequence: Tokens, added: Sequence[int], context: int) -> list[int]
     """Returns the prompt that continues a sequence with the tokens `added`.
 
     Raises:
-        GenerationError: The prompt does not fit into the context.
+        ContextError: The prompt does not fit into the context.
     """
     prompt = [*sequence.ids, *added]
     if context and len(prompt) >= context:
-        raise GenerationError(
+        raise ContextError(
             f"the sequence would have {len(prompt)} tokens and no room for an answer, but the context holds "
             f"{context}; cut the sequence, pass reset_kv_cache=True, or raise n_ctx"
         )

@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, overload
 
 from ..errors import SottoError
 from .answers import Json
@@ -118,13 +118,28 @@ class KeepsState(Base):
         self._restored(bytes(data))
         return len(data)
 
-    def save_state(self, path: str | os.PathLike[str]) -> bool:
-        """Saves all sequences with their KV cache to a file, whole or not at all. Returns True.
+    @overload
+    def save_state(self, path: str | os.PathLike[str]) -> bool: ...
+
+    @overload
+    def save_state(self, path: None = None) -> bytes: ...
+
+    def save_state(self, path: str | os.PathLike[str] | None = None) -> bool | bytes:
+        """Saves all sequences with their KV cache to a file, whole or not at all.
+
+        Args:
+            path: The file; None: returns the state instead, as in llama-cpp-python.
+
+        Returns:
+            True; without a path, the state, for `load_state()`.
 
         Raises:
             LlamaError: The file cannot be written.
         """
-        data, name = self.get_state(), os.fspath(path)
+        data = self.get_state()
+        if path is None:
+            return data
+        name = os.fspath(path)
         part = f"{name}.{os.getpid()}.part"
         try:
             with open(part, "wb") as file:
@@ -138,8 +153,11 @@ class KeepsState(Base):
             ) from error
         return True
 
-    def load_state(self, path: str | os.PathLike[str]) -> int:
-        """Restores a file of `save_state()`, in a process with the same model.
+    def load_state(self, path: str | os.PathLike[str] | bytes) -> int:
+        """Restores what `save_state()` saved, in a process with the same model.
+
+        Args:
+            path: The file, or the state that `save_state()` returned.
 
         Returns:
             The number of tokens.
@@ -147,6 +165,8 @@ class KeepsState(Base):
         Raises:
             LlamaError: The file cannot be read, is damaged, or of another model.
         """
+        if isinstance(path, bytes):
+            return self._restored(path)
         try:
             with open(path, "rb") as file:
                 data = file.read()

@@ -12,6 +12,16 @@ from .base import Base
 from .errors import LlamaError, ValidationError, translated
 
 
+class Text(str):
+    """Text of tokens. Its `decode()` lets it stand for the bytes that llama-cpp-python returns."""
+
+    __slots__ = ()
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """Returns the text. Both arguments are ignored."""
+        return str(self)
+
+
 class Describes(Base):
     """Part of `Llama`: tokens and facts about the model."""
 
@@ -53,8 +63,8 @@ class Describes(Base):
         unparse_special: bool = False,
         *,
         special: bool | None = None,
-    ) -> str:
-        """Returns the text of tokens.
+    ) -> Text:
+        """Returns the text of tokens: a `str` that also has `decode()`, as llama-cpp-python's bytes do.
 
         Args:
             tokens: The tokens.
@@ -68,7 +78,7 @@ class Describes(Base):
         found = list(tokens)
         if remove_special:
             found = self._without_ends(found)
-        return self._detokenize(found, _first(special, None, unparse_special))
+        return Text(self._detokenize(found, _first(special, None, unparse_special)))
 
     def _without_ends(self, tokens: list[int]) -> list[int]:
         """Returns tokens without those that the model begins and ends a text with."""

@@ -1,0 +1,19 @@
+"""Ends completions at texts, which are taken from a longer one."""
+
+import sys
+
+from llama_cpp import Llama
+
+llm = Llama(sys.argv[1], n_ctx=256, verbose=False)
+greedy = {"temperature": 0, "repeat_penalty": 1.0}
+text = llm("The road to the north", max_tokens=32, **greedy)["choices"][0]["text"]
+middle = text[len(text) // 2 : len(text) // 2 + 3]
+result = {
+    "one": llm("The road to the north", max_tokens=32, stop=middle, **greedy)["choices"],
+    "list": llm("The road to the north", max_tokens=32, stop=["<never>", middle], **greedy)["choices"],
+    "streamed": "".join(
+        chunk["choices"][0]["text"]
+        for chunk in llm("The road to the north", max_tokens=32, stop=[middle], stream=True, **greedy)
+    ),
+    "usage": llm("The road to the north", max_tokens=32, stop=["<never>"], **greedy)["usage"],
+}

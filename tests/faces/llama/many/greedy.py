@@ -1,0 +1,18 @@
+"""Continues 100 prompts greedily."""
+
+import sys
+from itertools import product
+
+from llama_cpp import Llama
+
+WHO = ("The old smith", "A young guard", "Brenna", "My neighbour", "The last of the kings")
+DID = ("waited for", "had never seen", "asked about", "was afraid of", "sold")
+WHAT = ("a horse at the gate", "the bridge of Eastford", "three silver coins and a letter", "the storm")
+
+llm = Llama(sys.argv[1], n_ctx=256, verbose=False)
+result = {
+    "greedy": [
+        llm(f"{who} {did} {what}", max_tokens=24, temperature=0, repeat_penalty=1.0)["choices"][0]["text"]
+        for who, did, what in product(WHO, DID, WHAT)
+    ]
+}
