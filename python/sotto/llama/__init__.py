@@ -13,7 +13,7 @@ from .errors import ContextError, GenerationError, LlamaError, ModelLoadError, V
 
 if TYPE_CHECKING:
     from ._loop import AsyncStream
-    from .answers import ChunkStream, TextStream, TokenProb
+    from .answers import ChunkStream, StoppingCriteriaList, TextStream, TokenProb
     from .config import LlamaConfig
     from .families import ModelConfig, ModelFamily, detect_model_family
     from .grammar import LlamaGrammar
@@ -37,6 +37,7 @@ __all__ = [
     "ModelFamily",
     "ModelLoadError",
     "SamplingParams",
+    "StoppingCriteriaList",
     "TextStream",
     "TokenProb",
     "UnifiedLLM",
@@ -59,6 +60,7 @@ _MODULES = {  # lazy: dataclasses and regular expressions take longer to import 
     "ModelConfig": "families",
     "ModelFamily": "families",
     "SamplingParams": "sampling",
+    "StoppingCriteriaList": "answers",
     "TextStream": "answers",
     "TokenProb": "answers",
     "UnifiedLLM": "unified",

@@ -15,6 +15,7 @@ from .turns import Turns
 Json = dict[str, Any]
 Result = TypeVar("Result")
 Detokenize = Callable[[list[int]], str]
+Criterion = Callable[[list[int], None], bool]
 
 
 class TokenProb(NamedTuple):
@@ -97,15 +98,40 @@ class Folded(Unique, Generic[Result]):
         self._chunks.close()
 
 
+class StoppingCriteriaList(list[Criterion]):
+    """Functions of llama-cpp-python that end a completion: one of them returns True.
+
+    Each gets the tokens so far, prompt and answer, and None in the place of logits.
+    """
+
+    def __call__(self, input_ids: list[int], logits: None = None) -> bool:
+        """Returns True if the completion ends here."""
+        return any(criterion(input_ids, logits) for criterion in self)
+
+
 class Chunks(Unique):
-    """Iterates over the engine's chunks as dicts, and ends an answer at the tokens `stops`."""
+    """Iterates over the engine's chunks as dicts, and ends an answer early.
+
+    Args:
+        stream: The chunks.
+        ending: Called at the end.
+        stops: Tokens that end the answer.
+        detokenize: Returns the text of tokens.
+        criterion: Gets the tokens of the answer so far, and returns True if it ends there; None: never.
+    """
 
     def __init__(
-        self, stream: TokenStream, ending: Ending, stops: Collection[int], detokenize: Detokenize
+        self,
+        stream: TokenStream,
+        ending: Ending,
+        stops: Collection[int],
+        detokenize: Detokenize,
+        criterion: Callable[[list[int]], bool] | None = None,
     ) -> None:
         self._stream = stream
         self._ending = ending
         self._stops = stops
+        self._criterion = criterion
         self._detokenize = detokenize
         self._tokens: list[int] = []
         self.message: Json = {"role": "assistant", "content": ""}
@@ -134,7 +160,7 @@ class Chunks(Unique):
         if choice is None:
             return chunk
         tokens = choice.get("tokens", [])
-        at = next((i for i, token in enumerate(tokens) if token in self._stops), None)
+        at = self._end(tokens)
         if at is not None:
             self._cut(choice, tokens[:at])
             tokens = tokens[:at]
@@ -147,8 +173,17 @@ class Chunks(Unique):
             self.close()
         return chunk
 
+    def _end(self, tokens: list[int]) -> int | None:
+        """Returns how many of a chunk's tokens are kept if the answer ends in it; None: it goes on."""
+        for at, token in enumerate(tokens):
+            if token in self._stops:
+                return at
+            if self._criterion is not None and self._criterion([*self._tokens, *tokens[:at]]):
+                return at
+        return None
+
     def _cut(self, choice: Json, tokens: list[int]) -> None:
-        """Ends a choice after `tokens`, the part of its tokens before a stop token."""
+        """Ends a choice after `tokens`, the part of its tokens that it keeps."""
         text = self._detokenize(tokens) if tokens else ""
         if "delta" in choice:
             choice["delta"] = {"content": text} if text else {}

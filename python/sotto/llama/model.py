@@ -19,7 +19,8 @@ from .errors import ValidationError
 from .opened import Opened
 from .sampling import SamplingParams
 from .sequences import Sequences
-from .state import KeepsState, release
+from .state import release
+from .stepping import Steps
 from .turns import Turns
 
 _open: weakref.WeakSet[Llama] = weakref.WeakSet()
@@ -28,7 +29,7 @@ _ALIASES = {"embedding": "embeddings"}  # names of llama-cpp-python
 _IGNORED = frozenset(("logits_all", "last_n_tokens_size", "numa"))  # have no counterpart, and need none
 
 
-class Llama(Asynchronous, KeepsState):
+class Llama(Asynchronous, Steps):
     """A language model in this process. Use it as a context manager, or call `close()`.
 
     Calls of one instance wait for each other; several instances answer at the same time. An instance has an

@@ -10,6 +10,7 @@ from . import shapes
 from .answers import (
     Chunks,
     ChunkStream,
+    Criterion,
     Ending,
     Folded,
     Json,
@@ -227,6 +228,7 @@ class Generates(Base):
         logprobs: int | None = None,
         grammar: Any = None,
         reset_kv_cache: bool = True,
+        stopping_criteria: Criterion | None = None,
         **kwargs: Any,
     ) -> Json | ChunkStream:
         """Continues a text, and returns an OpenAI text completion.
@@ -240,6 +242,8 @@ class Generates(Base):
             logprobs: Number of alternatives of each token, 0 to 20.
             grammar: A `LlamaGrammar`, or GBNF text, that the answer matches.
             reset_kv_cache: False: continues sequence 0.
+            stopping_criteria: A `StoppingCriteriaList`, or another function of the tokens so far, prompt and
+                answer, and None: returns True if the answer ends before the next token.
             **kwargs: Sampling (`temperature`, `top_p`, `seed`, ...), other fields of requests, `model`, and
                 `priority`, `deadline` and `target_tps`.
 
@@ -261,6 +265,7 @@ class Generates(Base):
             reset=reset_kv_cache,
             stream=_flag("stream", stream),
             options=words.options,
+            criteria=stopping_criteria,
         )
         if not stream:
             count = started.prompt_tokens
@@ -330,6 +335,7 @@ class Generates(Base):
         stream: bool = False,
         options: Mapping[str, Any] | None = None,
         thread: int | None = None,
+        criteria: Criterion | None = None,
     ) -> Started:
         """Waits for the turn and submits a text completion, which continues sequence 0."""
         texts, tokens = read_stop(stop, self._ends(), self._model().details.get("vocabulary", 0))
@@ -351,9 +357,9 @@ class Generates(Base):
 
             ending = Ending(self._turns, store)
             with translated():
-                if stream or tokens:
+                if stream or tokens or criteria:
                     chunks = self._engine().llm_text_completion_stream(body, **(options or {}))
-                    made = Chunks(chunks, ending, tokens, self._detokenize)
+                    made = Chunks(chunks, ending, tokens, self._detokenize, _ended(criteria, body["prompt"]))
                     return Started(made, None, ending, len(body["prompt"]))
                 request = self._engine()._ask("completion", body, options or {})
                 return Started(None, request, ending, len(body["prompt"]))
@@ -377,6 +383,11 @@ class Generates(Base):
         if not _flag("echo", echo):
             return ""
         return prompt if isinstance(prompt, str) else self._detokenize(read_prompt(prompt))  # type: ignore[arg-type]
+
+
+def _ended(criteria: Criterion | None, prompt: list[int]) -> Callable[[list[int]], bool] | None:
+    """Returns the criteria as a function of the answer's tokens."""
+    return None if criteria is None else lambda tokens: bool(criteria([*prompt, *tokens], None))
 
 
 def _flag(name: str, value: bool) -> bool:
