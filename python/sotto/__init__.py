@@ -25,13 +25,9 @@ from .errors import (
 from .event import Event
 from .frame import Frame
 from .guard import Guard, GuardStream, Verdict
-from .index import AnnIndex
 from .log import set_log_level
 from .memory import Memory, Plan
-from .partial import JsonField, json_field
-from .perfetto import write_trace
 from .quantize import Quantized
-from .recording import Replay, replay
 from .respond import Response
 from .save_game import SavedGame
 from .session import Session
@@ -44,6 +40,10 @@ from .trace import Slice
 
 if TYPE_CHECKING:
     from . import aio
+    from .index import AnnIndex
+    from .partial import JsonField, json_field
+    from .perfetto import write_trace
+    from .recording import Replay, replay
 
 __all__ = [
     "AnnIndex",
@@ -98,9 +98,23 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name == "aio":  # lazy: importing asyncio takes longer than importing the rest of the package
-        import importlib
+_LAZY = {  # what few programs use; asyncio, which `aio` imports, takes longer than the rest of the package
+    "AnnIndex": "index",
+    "JsonField": "partial",
+    "Replay": "recording",
+    "aio": "aio",
+    "json_field": "partial",
+    "replay": "recording",
+    "write_trace": "perfetto",
+}
 
-        return importlib.import_module(".aio", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    module = importlib.import_module(f".{_LAZY[name]}", __name__)
+    found: object = module if name == "aio" else getattr(module, name)
+    globals()[name] = found
+    return found

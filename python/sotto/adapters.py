@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from typing import Any, TypedDict
 
 from ._asking import Asks
@@ -118,6 +117,8 @@ class Adapts(Asks):
         described = self._described(model)
         if not os.path.isdir(where):
             return where
+        import tempfile  # lazy, as importing it takes long
+
         from ._peft import convert
 
         if self._converted is None:

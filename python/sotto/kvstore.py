@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from ._desc import Json, StrPath, json_text
@@ -61,7 +61,7 @@ class KeepsStores:
         with self._storing:
             if name in self._stores:
                 folder = self._stores[name].folder
-                if path is not None and Path(path).resolve() != Path(folder).resolve():
+                if path is not None and os.path.realpath(path) != os.path.realpath(folder):
                     raise StoreError(
                         invalid("path", str(path), f"'{folder}', where the store of this name is open"),
                         Status.STATE,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ._asking import Asks
 from ._desc import StrPath, path_text
@@ -17,6 +15,9 @@ from ._lib import lib
 from ._values import invalid, typed, wrong_type
 from .errors import ArgumentError, SottoError
 from .store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Advance = Callable[[float], None]  # called with a fraction from 0 to 1
 Files = Mapping[str, StrPath]  # paths by the names that the save game has
@@ -141,6 +142,9 @@ def copies(stores: Iterable[Store], files: Files) -> Iterator[tuple[list[tuple[S
     Raises:
         ArgumentError: Two files have one name.
     """
+    import tempfile  # lazy, as importing it takes long
+    from pathlib import Path
+
     with tempfile.TemporaryDirectory(prefix="sotto-") as folder:
         found: list[tuple[Store, Path]] = []
         if not isinstance(files, Mapping):

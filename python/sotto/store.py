@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from ._call import buffer, check, new, pointer, struct, text, utf8
@@ -307,6 +306,8 @@ class Store(Unique):
 
         The file appears under its name once it is complete; an existing one is replaced.
         """
+        from pathlib import Path
+
         from ._jsonl import write_lines
 
         return write_lines(Path(path), (dump_entry(one) for one in self.list(with_embedding=True)))
@@ -319,6 +320,8 @@ class Store(Unique):
                 earlier transactions stay.
             ArgumentError: A line is not an entry; the message names the line.
         """
+        from pathlib import Path
+
         from ._jsonl import batches
 
         count = 0

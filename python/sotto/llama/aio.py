@@ -10,12 +10,12 @@ from .asking import read_keywords
 from .base import Message
 from .chat import Chats, chat_fields
 from .errors import ValidationError
-from .sampling import SamplingParams
 from .text import Generates, Prompt, Stop, _flag
 from .tokens import Describes
 
 if TYPE_CHECKING:
     from ._loop import AsyncStream, LoopTurns
+    from .sampling import SamplingParams
 
 
 class Asynchronous(Generates, Chats, Describes):

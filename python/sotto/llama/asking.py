@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._values import invalid
 from ..terms import RequestOptions
 from .errors import ValidationError
-from .sampling import NAMES, SamplingParams
+
+if TYPE_CHECKING:
+    from .sampling import SamplingParams
 
 _OPTIONS = frozenset(RequestOptions.__annotations__)
 _ALIASES = {"mirostat_mode": "mirostat"}  # names of llama-cpp-python
@@ -65,6 +67,8 @@ def read_keywords(sampling: SamplingParams, given: Mapping[str, Any]) -> Keyword
     Raises:
         ValidationError: A keyword is unknown, or a value out of range.
     """
+    from .sampling import NAMES
+
     named = {_ALIASES.get(name, name): value for name, value in given.items() if value is not None}
     model = named.pop("model", None)
     if model is not None and not isinstance(model, str):

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._handle import Unique
 from .._json import load
 from ..engine import Engine
 from .answers import Json, Outcome
-from .config import LlamaConfig
 from .errors import CLOSED, LlamaError, translated
 from .opened import Opened
-from .sampling import SamplingParams
 from .sequences import Sequences
 from .turns import Turns
+
+if TYPE_CHECKING:
+    from .config import LlamaConfig
+    from .sampling import SamplingParams
 
 Message = Mapping[str, Any]
 

@@ -6,27 +6,26 @@ import os
 import threading
 import time
 import weakref
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._values import invalid
 from ..engine import Engine
 from . import logs
 from .aio import Asynchronous
 from .base import Perf
-from .config import NAMES, LlamaConfig, path_of
 from .errors import ValidationError
 from .opened import Opened
-from .sampling import SamplingParams
 from .sequences import Sequences
 from .state import release
 from .stepping import Steps
 from .turns import Turns
 
+if TYPE_CHECKING:
+    from .config import LlamaConfig
+    from .sampling import SamplingParams
+
 _open: weakref.WeakSet[Llama] = weakref.WeakSet()
 _lock = threading.Lock()  # guards _open
-_ALIASES = {"embedding": "embeddings"}  # names of llama-cpp-python
-_IGNORED = frozenset(("logits_all", "last_n_tokens_size", "numa"))  # have no counterpart, and need none
 
 
 class Llama(Asynchronous, Steps):
@@ -61,9 +60,11 @@ class Llama(Asynchronous, Steps):
         engine: Engine | None = None,
         **options: Any,
     ) -> None:
+        from .configured import configured, sampled  # lazy, as importing dataclasses takes long
+
         self._opened = None
-        self.config = _configured(path_of(model_path), config, options)
-        self.sampling = _sampled(sampling, self.config.seed)
+        self.config = configured(model_path, config, options)
+        self.sampling = sampled(sampling, self.config.seed)
         if engine is not None and not isinstance(engine, Engine):
             raise ValidationError(invalid("engine", engine, "a sotto.Engine, or None"))
         if not self.config.verbose:
@@ -122,35 +123,3 @@ def print_system_info() -> str:
 def _instances() -> list[Llama]:
     with _lock:
         return list(_open)
-
-
-def _configured(path: str, config: LlamaConfig | None, options: dict[str, Any]) -> LlamaConfig:
-    """Returns the configuration that the arguments of `Llama` describe."""
-    if config is not None:
-        if not isinstance(config, LlamaConfig):
-            raise ValidationError(invalid("config", config, "a LlamaConfig, or None"))
-        if options:
-            names = ", ".join(options)
-            raise ValidationError(f"invalid keywords {names}: expected none beside config; set them there")
-        if path_of(config.model_path) != path:
-            raise ValidationError(
-                invalid("config.model_path", config.model_path, f"the path that Llama() is given, '{path}'")
-            )
-        return replace(config)
-    given = {_ALIASES.get(name, name): value for name, value in options.items() if name not in _IGNORED}
-    for name in given:
-        if name not in NAMES:
-            raise ValidationError(f"invalid keyword '{name}': expected one of {', '.join(NAMES[1:])}")
-    if isinstance(given.get("flash_attn"), bool):
-        given["flash_attn"] = int(given["flash_attn"])
-    return LlamaConfig(path, **given)
-
-
-def _sampled(sampling: SamplingParams | None, seed: int) -> SamplingParams:
-    """Returns the sampling of calls that do not say it."""
-    if sampling is not None and not isinstance(sampling, SamplingParams):
-        raise ValidationError(invalid("sampling", sampling, "a SamplingParams, or None"))
-    found = replace(sampling or SamplingParams())
-    if found.seed is None and seed >= 0:
-        found.seed = seed
-    return found

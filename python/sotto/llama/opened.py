@@ -6,15 +6,17 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._gguf import read_values
 from .._json import dump
 from .._lib import library_folder
 from ..engine import Engine
 from ..errors import ArgumentError, SottoError, Status
-from .config import POOLINGS, LlamaConfig, load_options
 from .errors import ModelLoadError, ValidationError, translated
+
+if TYPE_CHECKING:
+    from .config import LlamaConfig
 
 _CONTEXT = "*.context_length"
 _lock = threading.Lock()  # held while a shared model is loaded or unloaded
@@ -33,6 +35,8 @@ class Opened:
     """A loaded model: `engine`, and `model`, its id there."""
 
     def __init__(self, config: LlamaConfig, engine: Engine | None) -> None:
+        from .config import POOLINGS
+
         if config.split_mode != 0:
             raise ValidationError(
                 f"invalid split_mode '{config.split_mode}': expected 0; Sotto runs a model on one device"
@@ -64,6 +68,8 @@ class Opened:
 
     def _load(self, config: LlamaConfig) -> str:
         """Loads the model and returns its id. Takes a model of that id which the host has loaded."""
+        from .config import load_options
+
         if not self._own and not self._owned() and self.engine.model_is_loaded(self.path):
             return self.path
         where = self._where()

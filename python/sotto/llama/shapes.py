@@ -25,29 +25,53 @@ def _usage(response: Json, prompt_tokens: int) -> Json:
     }
 
 
-def text_completion(response: Json, name: str, prompt_tokens: int, before: str) -> Json:
-    """Returns a text completion. `before` is put before the text of each choice."""
-    return {
-        **_head(response, name),
-        "choices": [_text_choice(one, before) for one in response["choices"]],
-        "usage": _usage(response, prompt_tokens),
-    }
+class TextShape:
+    """Shapes text completions, and the chunks of one.
 
+    Args:
+        name: Name of the model.
+        before: Put before the text of the response, or of the first chunk.
+        offset: Characters before the answer, from which `text_offset` counts.
+    """
 
-def text_chunk(chunk: Json, name: str, before: str) -> Json | None:
-    """Returns a chunk of a text completion; None: it has no choice."""
-    if not chunk.get("choices"):
-        return None
-    return {**_head(chunk, name), "choices": [_text_choice(one, before) for one in chunk["choices"]]}
+    def __init__(self, name: str, before: str, offset: int) -> None:
+        self._name = name
+        self._before = before
+        self._offset = offset
 
+    def whole(self, response: Json, prompt_tokens: int) -> Json:
+        """Returns a text completion."""
+        choices = [self._choice(one) for one in response["choices"]]
+        return {
+            **_head(response, self._name),
+            "choices": choices,
+            "usage": _usage(response, prompt_tokens),
+        }
 
-def _text_choice(choice: Json, before: str) -> Json:
-    return {
-        "text": before + (choice.get("text") or ""),
-        "index": choice["index"],
-        "logprobs": choice.get("logprobs"),
-        "finish_reason": choice.get("finish_reason"),
-    }
+    def chunk(self, chunk: Json) -> Json | None:
+        """Returns the next chunk of a text completion; None: it has no choice."""
+        if not chunk.get("choices"):
+            return None
+        return {**_head(chunk, self._name), "choices": [self._choice(one) for one in chunk["choices"]]}
+
+    def _choice(self, choice: Json) -> Json:
+        before, self._before = self._before, ""
+        return {
+            "text": before + (choice.get("text") or ""),
+            "index": choice["index"],
+            "logprobs": self._placed(choice.get("logprobs")),
+            "finish_reason": choice.get("finish_reason"),
+        }
+
+    def _placed(self, logprobs: Json | None) -> Json | None:
+        """Returns log probabilities with the place of each token's text."""
+        if logprobs is None:
+            return None
+        offsets = []
+        for token in logprobs["tokens"]:
+            offsets.append(self._offset)
+            self._offset += len(token)
+        return {**logprobs, "text_offset": offsets}
 
 
 def chat_completion(response: Json, name: str, prompt_tokens: int) -> Json:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, overload
@@ -280,6 +279,8 @@ def release(opened: Opened, adapters: dict[object, Json]) -> None:
 @contextmanager
 def _file() -> Iterator[str]:
     """Context manager that yields the path of a temporary file, which only this user can read."""
+    import tempfile  # lazy, as importing it takes long
+
     handle, path = tempfile.mkstemp(".state", "sotto-")
     os.close(handle)
     try:

@@ -9,11 +9,9 @@ from .answers import Ending, Json, Whole
 from .asking import read_keywords, read_prompt
 from .errors import ValidationError, translated
 from .grammar import grammar_of
-from .sampling import SamplingParams
 from .sequences import prompt_of
 from .state import KeepsState
 
-_DEFAULTS = SamplingParams(min_p=0.05, repeat_penalty=1.0)  # llama-cpp-python's
 _IGNORED = ("idx", "penalize_nl", "tfs_z")  # of llama-cpp-python, without an effect there too
 
 
@@ -48,8 +46,11 @@ class Steps(KeepsState):
         Raises:
             ValidationError: An argument is invalid, or the sequence is empty.
         """
+        from .sampling import SamplingParams
+
         given = {name: value for name, value in kwargs.items() if name not in _IGNORED}
-        words = read_keywords(_DEFAULTS, {**given, "temperature": temp})
+        defaults = SamplingParams(min_p=0.05, repeat_penalty=1.0)  # llama-cpp-python's
+        words = read_keywords(defaults, {**given, "temperature": temp})
         self._turns.begin()
         ending = Ending(self._turns, self._count)
         try:

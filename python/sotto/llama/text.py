@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from .._values import invalid, truth
 from . import shapes
@@ -24,8 +24,10 @@ from .asking import read_keywords, read_max_tokens, read_prompt, read_stop
 from .base import Base
 from .errors import ValidationError, translated
 from .grammar import grammar_of
-from .sampling import SamplingParams
 from .sequences import prompt_of
+
+if TYPE_CHECKING:
+    from .sampling import SamplingParams
 
 Stop = str | int | Sequence[str | int] | None
 Prompt = str | list[int]
@@ -267,14 +269,10 @@ class Generates(Base):
             options=words.options,
             criteria=stopping_criteria,
         )
+        shape = shapes.TextShape(name, before, len(prompt) if isinstance(prompt, str) else 0)
         if not stream:
-            count = started.prompt_tokens
-            return started.whole(lambda told: shapes.text_completion(told, name, count, before)).finish()
-        first = [before]  # goes before the first chunk
-        return ChunkStream(
-            started.streamed(),
-            lambda chunk: shapes.text_chunk(chunk, name, first.pop() if first else ""),
-        )
+            return started.whole(lambda told: shape.whole(told, started.prompt_tokens)).finish()
+        return ChunkStream(started.streamed(), shape.chunk)
 
     # Internal
 
@@ -374,8 +372,11 @@ class Generates(Base):
         return self._tokenize(prompt, self.config.add_bos and first, self.config.parse_special)
 
     def _drawn(self, sampling: SamplingParams | None, seed: int | None) -> SamplingParams:
-        if sampling is not None and not isinstance(sampling, SamplingParams):
-            raise ValidationError(invalid("sampling", sampling, "a SamplingParams, or None"))
+        if sampling is not None:
+            from .sampling import SamplingParams
+
+            if not isinstance(sampling, SamplingParams):
+                raise ValidationError(invalid("sampling", sampling, "a SamplingParams, or None"))
         return (sampling or self.sampling).changed({"seed": seed})
 
     def _echo(self, prompt: Prompt, echo: bool) -> str:

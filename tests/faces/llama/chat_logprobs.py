@@ -4,7 +4,7 @@ import sys
 
 from llama_cpp import Llama
 
-llm = Llama(sys.argv[1], n_ctx=256, logits_all=True, verbose=False)
+llm = Llama(sys.argv[1], n_ctx=256, logits_all=True, flash_attn=False, verbose=False)
 answer = llm.create_chat_completion(
     messages=[{"role": "user", "content": "Good evening!"}],
     max_tokens=6,

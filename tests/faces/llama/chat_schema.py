@@ -5,7 +5,7 @@ import sys
 
 from llama_cpp import Llama
 
-llm = Llama(sys.argv[1], n_ctx=512, verbose=False)
+llm = Llama(sys.argv[1], n_ctx=512, flash_attn=False, verbose=False)
 schema = {
     "type": "object",
     "properties": {

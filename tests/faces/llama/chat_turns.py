@@ -4,7 +4,7 @@ import sys
 
 from llama_cpp import Llama
 
-llm = Llama(sys.argv[1], n_ctx=512, verbose=False)
+llm = Llama(sys.argv[1], n_ctx=512, flash_attn=False, verbose=False)
 messages = [{"role": "system", "content": "You are Tobin, a ferryman."}]
 said = []
 for line in ("Hello there.", "What is your work?", "Thank you, farewell!"):

@@ -4,7 +4,7 @@ import sys
 
 from llama_cpp import Llama
 
-llm = Llama(sys.argv[1], n_ctx=256, verbose=False)
+llm = Llama(sys.argv[1], n_ctx=256, flash_attn=False, verbose=False)
 prompt = "Bread, cheese and"
 answer = llm(prompt, max_tokens=4, temperature=0, repeat_penalty=1.0, model="npc")
 result = {

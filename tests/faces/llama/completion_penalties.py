@@ -4,7 +4,7 @@ import sys
 
 from llama_cpp import Llama
 
-llm = Llama(sys.argv[1], n_ctx=256, verbose=False)
+llm = Llama(sys.argv[1], n_ctx=256, flash_attn=False, verbose=False)
 greedy = {"max_tokens": 24, "temperature": 0}
 prompt = "and on and on and on and"
 result = {

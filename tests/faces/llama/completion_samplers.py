@@ -4,7 +4,7 @@ import sys
 
 from llama_cpp import Llama
 
-llm = Llama(sys.argv[1], n_ctx=256, verbose=False)
+llm = Llama(sys.argv[1], n_ctx=256, flash_attn=False, verbose=False)
 common = {"max_tokens": 12, "temperature": 0.9, "repeat_penalty": 1.0, "seed": 3}
 prompt = "The king of the hill"
 result = {

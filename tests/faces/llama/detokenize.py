@@ -4,7 +4,7 @@ import sys
 
 from llama_cpp import Llama
 
-llm = Llama(sys.argv[1], n_ctx=256, verbose=False)
+llm = Llama(sys.argv[1], n_ctx=256, flash_attn=False, verbose=False)
 text = "The caf\u00e9 is open, my friend: 3 coins \U0001f600."
 tokens = llm.tokenize(text.encode("utf-8"))
 result = {

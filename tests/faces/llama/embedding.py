@@ -4,7 +4,7 @@ import sys
 
 from llama_cpp import Llama
 
-llm = Llama(sys.argv[1], n_ctx=256, embedding=True, pooling_type=1, verbose=False)
+llm = Llama(sys.argv[1], n_ctx=256, embedding=True, pooling_type=1, flash_attn=False, verbose=False)
 texts = ["a sword of steel", "a loaf of bread"]
 answer = llm.create_embedding(texts)
 vectors = [one["embedding"] for one in answer["data"]]

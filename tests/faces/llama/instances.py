@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from llama_cpp import Llama
 
 prompts = ["The fox ran over", "The bear slept under"]
-models = [Llama(sys.argv[1], n_ctx=256, verbose=False) for _ in prompts]
+models = [Llama(sys.argv[1], n_ctx=256, flash_attn=False, verbose=False) for _ in prompts]
 
 
 def continued(at):

@@ -6,7 +6,7 @@ from llama_cpp import Llama
 def kind(path):
     """Returns the class that catches the error of opening a file."""
     try:
-        Llama(path, verbose=False)
+        Llama(path, flash_attn=False, verbose=False)
     except ValueError:
         return "ValueError"
     return "none"

@@ -4,7 +4,7 @@ import sys
 
 from llama_cpp import Llama
 
-llm = Llama(sys.argv[1], n_ctx=256, verbose=False)
+llm = Llama(sys.argv[1], n_ctx=256, flash_attn=False, verbose=False)
 greedy = {"max_tokens": 8, "temperature": 0, "repeat_penalty": 1.0}
 prompt = "In the beginning there was"
 first = llm(prompt, **greedy)["choices"][0]["text"]

@@ -9,7 +9,7 @@ WHO = ("The old smith", "A young guard", "Brenna", "My neighbour", "The last of 
 DID = ("waited for", "had never seen", "asked about", "was afraid of", "sold")
 WHAT = ("a horse at the gate", "the bridge of Eastford", "three silver coins and a letter", "the storm")
 
-llm = Llama(sys.argv[1], n_ctx=256, verbose=False)
+llm = Llama(sys.argv[1], n_ctx=256, flash_attn=False, verbose=False)
 result = {
     "greedy": [
         llm(f"{who} {did} {what}", max_tokens=24, temperature=0, repeat_penalty=1.0)["choices"][0]["text"]

@@ -12,7 +12,7 @@ SPECIAL = "<|im_start|>", "</s>", "{}", "\u00a0", "\u200b", "e\u0301", "\U0001f4
 OTHER = "\u00e9 \u00fc \u00df \u65e5\u672c\u8a9e \u0440\u0443\u0441 \u05d0 \u0e01\u0e33 \U0001f600"
 PARTS = (*WORDS.split("|"), *SPECIAL, *OTHER.split())
 
-llm = Llama(sys.argv[1], n_ctx=256, verbose=False)
+llm = Llama(sys.argv[1], n_ctx=256, flash_attn=False, verbose=False)
 chance = random.Random(1)
 texts = ["".join(chance.choices(PARTS, k=chance.randint(1, 24))) for _ in range(200)]
 tokens = [
