@@ -182,6 +182,7 @@ def main() -> int:
     given = parser.parse_args()
     os.environ["SOTTO_LIBRARY"] = str((given.build / "out" / "libsotto.so").resolve())
     os.environ["PYTHONPATH"] = str(ROOT / "python")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an import reads byte code
     theirs, busy = str(llama_cpp_python.python()), Busy()
     names = given.models.split(",")
     report: dict[str, Any] = {

@@ -104,7 +104,11 @@ def model(shape: Shape, seed: int) -> Gguf:
     file.value("general.file_type", UINT32, 2)
     tokens = vocabulary()
     add_sentencepiece(file, tokens)
-    file.value("tokenizer.chat_template", STRING, "{% for m in messages %}{{ m.content }}\n{% endfor %}")
+    file.value(
+        "tokenizer.chat_template",
+        STRING,
+        "{{ bos_token }}{% for m in messages %}{{ m.content }}\n{% endfor %}",
+    )
 
     def add(name: str, rows: int, columns: int, kind: int, make: Callable[..., bytes]) -> None:
         where = (rows, columns)

@@ -70,13 +70,13 @@ class Describes(Base):
             tokens: The tokens.
             remove_special: Leaves out the tokens that a text begins and ends with.
             unparse_special: Writes special tokens as text; False leaves them out.
-            special: llama-cpp-python's name of `unparse_special`.
+            special: llama-cpp-python's name of `unparse_special`; True also keeps those tokens.
 
         Raises:
             ValidationError: A token is not one of the model's.
         """
         found = list(tokens)
-        if remove_special:
+        if remove_special and not special:
             found = self._without_ends(found)
         return Text(self._detokenize(found, _first(special, None, unparse_special)))
 
