@@ -32,6 +32,7 @@ import llama_cpp_python  # needs the path above
 
 SIDE = Path(__file__).with_name("llama_face_side.py")
 ANSWER, PROMPT, SYSTEM, LINE = 128, 400, 200, 20  # tokens of an answer, words of the rest
+TRIES = 50
 LIMITS = {
     "generate_ratio": (">=", 1.0),
     "prefill_ratio": (">=", 1.0),
@@ -68,9 +69,21 @@ def words(one: Model, chance: random.Random, count: int) -> str:
     return " ".join(chance.choices(one.words, k=count))
 
 
-def questions(one: Model, chance: random.Random) -> Iterator[tuple[str, dict[str, Any]]]:
+def lasting(sides: dict[str, Ask], one: Model, chance: random.Random) -> dict[str, Any]:
+    """Returns a completion that does not end by itself. Both sides have then prefilled its prompt."""
+    for _ in range(TRIES):
+        a, b, c = chance.choices(one.words, k=3)
+        asked = {"prompt": f"A long story: {a}, {b}, {c}, {a}, {b}, {c}, {a}, {b},", "max_tokens": ANSWER}
+        if all(ask("completed", **asked)["tokens"] == ANSWER for ask in sides.values()):
+            return {"do": "completed", **asked}
+    sys.exit(f"{one.name} ends each of {TRIES} answers before {ANSWER} tokens")
+
+
+def questions(
+    sides: dict[str, Ask], one: Model, chance: random.Random
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields what each side is asked for in a run: the name, and the arguments."""
-    yield "generate", {"do": "completed", "prompt": words(one, chance, 8), "max_tokens": ANSWER}
+    yield "generate", lasting(sides, one, chance)
     yield "prefill", {"do": "completed", "prompt": words(one, chance, PROMPT), "max_tokens": 1}
     lines = [words(one, chance, LINE) for _ in range(2)]
     yield "chat", {"do": "chat", "system": words(one, chance, SYSTEM), "lines": lines}
@@ -87,7 +100,7 @@ def compared(one: Model, theirs: str, threads: int, runs: int) -> dict[str, floa
             "theirs": stack.enter_context(side(theirs, "llama_cpp", one.path, threads)),
         }
         for run in range(-1, runs):  # the first one warms up
-            for name, asked in questions(one, random.Random(run)):
+            for name, asked in questions(sides, one, random.Random(run)):
                 order = random.Random(f"{run} {name}").sample(list(sides), 2)
                 found = {who: sides[who](**asked) for who in order}
                 if run >= 0:
