@@ -9,14 +9,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ._desc import StrPath
 from .errors import ArgumentError
 
 _MAX_LINE = 64 << 20  # bytes
 
 
-def write_lines(path: Path, lines: Iterable[str]) -> int:
+def write_lines(path: StrPath, lines: Iterable[str]) -> int:
     """Writes lines to a file, which appears under its name once it is complete; returns their number."""
-    path = path.expanduser().resolve()
+    path = Path(path).expanduser().resolve()
     made = path.parent / f".sotto-{secrets.token_hex(8)}"
     count = 0
     try:
@@ -32,7 +33,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
     return count
 
 
-def batches(path: Path, size: int) -> Iterator[list[dict[str, Any]]]:
+def batches(path: StrPath, size: int) -> Iterator[list[dict[str, Any]]]:
     """Yields the objects of a file, `size` at a time. Empty lines are skipped.
 
     Raises:
@@ -41,7 +42,7 @@ def batches(path: Path, size: int) -> Iterator[list[dict[str, Any]]]:
     import json
 
     batch: list[dict[str, Any]] = []
-    with path.expanduser().open("rb") as file:
+    with Path(path).expanduser().open("rb") as file:
         for number in itertools.count(1):
             line = file.readline(_MAX_LINE + 1)
             if not line:

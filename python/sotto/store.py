@@ -306,11 +306,9 @@ class Store(Unique):
 
         The file appears under its name once it is complete; an existing one is replaced.
         """
-        from pathlib import Path
-
         from ._jsonl import write_lines
 
-        return write_lines(Path(path), (dump_entry(one) for one in self.list(with_embedding=True)))
+        return write_lines(path, (dump_entry(one) for one in self.list(with_embedding=True)))
 
     def import_jsonl(self, path: StrPath, *, replace: bool = True) -> int:
         """Inserts the entries of a file of JSON lines, 500 in a transaction; returns their number.
@@ -320,12 +318,10 @@ class Store(Unique):
                 earlier transactions stay.
             ArgumentError: A line is not an entry; the message names the line.
         """
-        from pathlib import Path
-
         from ._jsonl import batches
 
         count = 0
-        for entries in batches(Path(path), 500):
+        for entries in batches(path, 500):
             count += len(self.insert_many(entries, replace=replace))
         return count
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 
-import faces
 import figures
 import pygame
 from bubbles import wobble
 from characters import Character
 from moods import LISTENING, MOODS, THINKING, Expression
 from paint import Point
+
+import faces
 
 TURN = 0.36  # seconds from one expression to another
 BLINK = 0.06  # seconds of each half of a blink

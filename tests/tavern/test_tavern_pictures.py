@@ -6,7 +6,6 @@ import random
 from itertools import combinations
 
 import bubbles
-import faces
 import lights
 import pygame
 import pytest
@@ -15,6 +14,8 @@ from canvas import Canvas, merge
 from characters import SPOTS
 from figures import paint_head
 from moods import LISTENING, MOODS
+
+import faces
 
 BOUNDS = pygame.Rect(6, 8, 1268, 616)
 

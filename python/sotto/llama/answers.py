@@ -206,6 +206,25 @@ class Chunks(Unique):
         self._ending.end(None)
 
 
+class Started:
+    """A request that was submitted."""
+
+    def __init__(self, chunks: Chunks | None, request: Any, ending: Ending, prompt_tokens: int) -> None:
+        self.chunks = chunks
+        self.request = request
+        self.ending = ending
+        self.prompt_tokens = prompt_tokens
+
+    def whole(self, shape: Callable[[Json], Result]) -> Whole[Result] | Folded[Result]:
+        """Returns the answer, which is waited for as a whole."""
+        return Whole(self.request, self.ending, shape) if self.chunks is None else Folded(self.chunks, shape)
+
+    def streamed(self) -> Chunks:
+        """Returns the chunks of a request that was submitted as a stream."""
+        assert self.chunks is not None
+        return self.chunks
+
+
 class Stream(Unique):
     """Base class of streams: closing one, or dropping it, cancels the rest of the answer."""
 

@@ -8,12 +8,12 @@ from typing import Any, Literal, overload
 from .._json import load
 from .._values import invalid
 from . import shapes
-from .answers import Chunks, ChunkStream, Ending, Folded, Json, Outcome, Whole
+from .answers import Chunks, ChunkStream, Ending, Folded, Json, Outcome, Started, Whole
 from .asking import Keywords, read_keywords, read_max_tokens, read_stop
 from .base import Base, Message
 from .errors import ValidationError, translated
 from .grammar import grammar_of
-from .text import Started, Stop, _flag
+from .text import Stop, _flag
 
 _RENDERED = (  # fields that change the prompt
     "add_generation_prompt",

@@ -15,7 +15,7 @@ from .answers import (
     Folded,
     Json,
     Outcome,
-    Result,
+    Started,
     TextStream,
     Whole,
     token_probs,
@@ -32,25 +32,6 @@ if TYPE_CHECKING:
 Stop = str | int | Sequence[str | int] | None
 Prompt = str | list[int]
 _MAX_LOGPROBS = 20
-
-
-class Started:
-    """A text completion that was submitted."""
-
-    def __init__(self, chunks: Chunks | None, request: Any, ending: Ending, prompt_tokens: int) -> None:
-        self.chunks = chunks
-        self.request = request
-        self.ending = ending
-        self.prompt_tokens = prompt_tokens
-
-    def whole(self, shape: Callable[[Json], Result]) -> Whole[Result] | Folded[Result]:
-        """Returns the answer, which is waited for as a whole."""
-        return Whole(self.request, self.ending, shape) if self.chunks is None else Folded(self.chunks, shape)
-
-    def streamed(self) -> Chunks:
-        """Returns the chunks of a request that was submitted as a stream."""
-        assert self.chunks is not None
-        return self.chunks
 
 
 class Generates(Base):
