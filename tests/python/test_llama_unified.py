@@ -62,7 +62,7 @@ DEFAULTS = {  # family: format, temperature, top_p, top_k, min_p, longest contex
     "GRANITE": ("granite", 0.0, 1.0, 0, 0.0, 131072, False),
     "MINICPM": ("chatml", 0.7, 0.7, 40, 0.0, 32768, False),
     "PHI": ("phi4", 0.8, 0.95, 50, 0.0, 16384, False),
-    "MISTRAL": ("mistral", 0.15, 0.95, 40, 0.0, 131072, False),
+    "MISTRAL": ("mistral", 0.15, 0.95, 40, 0.0, 32768, False),
     "QWEN3": ("chatml", 0.7, 0.8, 20, 0.0, 32768, True),
     "GPT_OSS": ("gpt-oss", 1.0, 1.0, 0, 0.0, 131072, True),
 }

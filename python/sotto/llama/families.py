@@ -63,19 +63,28 @@ class Thinking:
     min_p: float
 
 
-# Keys are what a lower-case file name contains; the longest key that fits counts. Sources of the values:
-# docs/pages/guide/llama.md.
+# Keys are what a lower-case file name contains; the longest key that fits counts. If only the family is
+# given, its first key counts. Comments name the sources; no source was found for what is "unconfirmed".
 CONFIGS = {
+    # 8K context: huggingface.co/CohereForAI/aya-expanse-8b; sampling unconfirmed
     "aya": ModelConfig(ModelFamily.AYA, "command-r", 0.3, 0.9, 40, max_ctx=8192),
+    # "the Gemma team" as quoted by docs.unsloth.ai, Gemma 3: temperature 1.0, top_k 64, top_p 0.95, min_p 0
     "gemma": ModelConfig(ModelFamily.GEMMA, "gemma", 1.0, 0.95, 64, max_ctx=131072),
+    # huggingface.co/THUDM/glm-4-9b, generation_config.json: temperature 0.8, top_p 0.8; top_k unconfirmed
     "glm-4": ModelConfig(ModelFamily.GLM4, "glm4", 0.8, 0.8, 40, max_ctx=131072),
+    # unconfirmed: the cards of ibm-granite name no sampling, and the reference interface is greedy
     "granite": ModelConfig(ModelFamily.GRANITE, "granite", 0.0, 1.0, 0, max_ctx=131072),
+    # huggingface.co/openbmb/MiniCPM4-8B, "chat interface": temperature 0.7, top_p 0.7; top_k unconfirmed
     "minicpm": ModelConfig(ModelFamily.MINICPM, "chatml", 0.7, 0.7, 40, max_ctx=32768),
-    "ministral": ModelConfig(ModelFamily.MISTRAL, "mistral", 0.15, 0.95, 40, max_ctx=131072),
+    # huggingface.co/mistralai/Mistral-Small-24B-Instruct-2501: "temperature=0.15"; top_p, top_k unconfirmed
     "mistral": ModelConfig(ModelFamily.MISTRAL, "mistral", 0.15, 0.95, 40, max_ctx=32768),
+    # huggingface.co/mistralai/Ministral-3-3B-Instruct-2512: "a temperature below 0.1"
+    "ministral": ModelConfig(ModelFamily.MISTRAL, "mistral", 0.05, 0.95, 40, max_ctx=131072),
+    # unconfirmed: huggingface.co/microsoft/Phi-4-reasoning gives sampling, but its text was not found
     "phi-4": ModelConfig(
         ModelFamily.PHI, "phi4", 0.8, 0.95, 50, max_ctx=16384, stop_sequences=["<|im_end|>"]
     ),
+    # huggingface.co/Qwen/Qwen3-8B, "Best Practices": 0.7, 0.8, 20; thinking (see THINKING) 0.6, 0.95, 20
     "qwen3": ModelConfig(ModelFamily.QWEN3, "chatml", 0.7, 0.8, 20, max_ctx=32768, supports_thinking=True),
     "qwen3-2507-instruct": ModelConfig(
         ModelFamily.QWEN3,
@@ -86,6 +95,7 @@ CONFIGS = {
         max_ctx=262144,
         stop_sequences=["<|im_end|>", "<|endoftext|>"],
     ),
+    # github.com/openai/gpt-oss, README.md: "temperature=1.0 and top_p=1.0"
     "gpt-oss": ModelConfig(
         ModelFamily.GPT_OSS, "gpt-oss", 1.0, 1.0, 0, max_ctx=131072, supports_thinking=True
     ),
