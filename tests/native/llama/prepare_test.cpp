@@ -109,20 +109,22 @@ TEST_CASE("a cancelled preparation ends soon, even inside a chat template") {
     }
 }
 
-TEST_CASE("a chat with a model whose template does not parse fails with the parser's reason") {
-    const std::pair<const char*, const char*> templates[] = {
-        {"{% for m in messages %}{{ m.content", "Expected }}"},
+TEST_CASE("a model does not load with a template that does not parse, and the error tells the place") {
+    const std::string long_one(60, 'x'); // longer than what llama.cpp shows of the source
+    const std::pair<std::string, const char*> templates[] = {
+        {"{% for m in messages %}{{ m.content", "line 1, column "},
         {"{{ 1 // 0 }}", "Unexpected token: /"},
+        {"{{ 'a' }}\\n{{ 'b' }}\\n  {{ ~~ }}", "line 3, column "},
+        {long_one + "\\n" + long_one + "{{ ] }}", "line 2, column "},
+        {long_one + "\\r\\n" + long_one + "{# no end", "line 2, column "},
     };
     for (const auto& [source, reason] : templates) {
-        Model model({.options = R"({"chat_template": ")" + std::string(source) + "\"}"});
-        REQUIRE_MESSAGE(model, model.why);
-        const auto refused = prepare(model, chat("who"), SOTTO_OP_CHAT);
-        CHECK(refused.status == SOTTO_ERROR_UNSUPPORTED);
-        CHECK_MESSAGE(refused.why.find("cannot be read: ") != std::string::npos, refused.why);
-        CHECK_MESSAGE(refused.why.find(reason) != std::string::npos, refused.why);
-        CHECK_MESSAGE(refused.why.find("; set options.chat_template") != std::string::npos, refused.why);
-        CHECK_MESSAGE(refused.why.find('\n') == std::string::npos, refused.why);
+        const Model model({.options = R"({"chat_template": ")" + source + "\"}"});
+        CHECK(model.status == SOTTO_ERROR_ARGUMENT);
+        CHECK_MESSAGE(model.why.find("invalid options.chat_template: ") == 0, model.why);
+        CHECK_MESSAGE(model.why.find(reason) != std::string::npos, model.why);
+        CHECK_MESSAGE(model.why.find("; correct the Jinja text") != std::string::npos, model.why);
+        CHECK_MESSAGE(model.why.find('\n') == std::string::npos, model.why);
     }
 }
 

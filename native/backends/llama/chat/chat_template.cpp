@@ -3,6 +3,7 @@
 
 #include "chat/forced_call.hpp"
 #include "chat/jinja/limits.hpp"
+#include "chat/jinja/syntax_error.hpp"
 #include "chat/jinja/tokens.hpp"
 #include "runtime/fence.hpp"
 #include "runtime/memory_watch.hpp"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <chat-auto-parser.h>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -103,6 +105,18 @@ std::vector<std::string> templates_of(const llama_model* model, const std::strin
     return texts;
 }
 
+// Throws with the reason if a template has a syntax error.
+void check_syntax(const std::string& source) {
+    try {
+        const common_chat_template parsed(source, "", "");
+    } catch (const TemplateError&) {
+        throw;
+    } catch (const std::exception& error) {
+        throw_if_out_of_memory(error);
+        throw std::runtime_error(describe_syntax_error(error.what(), source));
+    }
+}
+
 // Parses `source`, or the model's chat templates if `source` is empty. Throws with the parser's reason if a
 // template has a syntax error.
 common_chat_templates_ptr read(const llama_model* model, const std::string& source) {
@@ -111,7 +125,7 @@ common_chat_templates_ptr read(const llama_model* model, const std::string& sour
     } catch (const std::exception& error) {
         throw_if_out_of_memory(error);
         for (const auto& text : templates_of(model, source)) {
-            const common_chat_template parsed(text, "", ""); // throws with the reason, which init() drops
+            check_syntax(text); // init() drops the reason
         }
         throw;
     }

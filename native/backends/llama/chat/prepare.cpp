@@ -83,7 +83,15 @@ Preparer::Preparer(
     } catch (const std::exception& error) {
         throw_if_out_of_memory(error);
         limits.check();
-        chat_problem_ = "the model's chat template cannot be read: " + one_line(error.what()) +
+        const auto reason = one_line(error.what());
+        if (!options.chat_template.empty()) {
+            throw Error(
+                SOTTO_ERROR_ARGUMENT,
+                "invalid options.chat_template: " + reason +
+                    "; correct the Jinja text, or remove the option to use the model's own template"
+            );
+        }
+        chat_problem_ = "the model's chat template cannot be read: " + reason +
                         "; set options.chat_template to another one";
     }
 }
