@@ -70,6 +70,7 @@ void Engine::start_control() {
             .meter = telemetry_.meter,
             .recorder = telemetry_.recorder,
             .ledger = memory_.ledger(),
+            .host_ledger = memory_.host_ledger(),
             .kv_states = memory_.kv_states(),
             .waker = devices_.modules.waker(),
         }

@@ -36,9 +36,11 @@ Ledger::Told told_of(const Hooks& hooks, std::string device) {
 
 EngineMemory::EngineMemory(const EngineOptions& options, const Hooks& hooks)
     : device_(options.device), ledger_(told_of(hooks, device_)), host_ledger_(told_of(hooks, kHost)),
-      kv_states_(
-          device_ == kHost ? ledger_ : host_ledger_, options.kv_spill_dir, options.kv_spill_memory, hooks
-      ) {}
+      kv_states_(host_ledger(), options.kv_spill_dir, options.kv_spill_memory, hooks) {}
+
+Ledger& EngineMemory::host_ledger() noexcept {
+    return device_ == kHost ? ledger_ : host_ledger_;
+}
 
 void EngineMemory::add_to(sotto_stats& stats) const noexcept {
     stats.bytes_in_use = ledger_.used();

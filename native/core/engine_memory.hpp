@@ -25,12 +25,13 @@ public:
     std::string report(std::string_view models) const;
 
     Ledger& ledger() noexcept { return ledger_; }
+    Ledger& host_ledger() noexcept;
     KvStateStore& kv_states() noexcept { return kv_states_; }
 
 private:
     const std::string device_;
     Ledger ledger_;
-    // Counts spilled KV cache in host memory, unless `ledger_` counts host memory. Has no ceiling.
+    // Counts what is in host memory beside models, unless `ledger_` counts host memory. Has no ceiling.
     Ledger host_ledger_;
     KvStateStore kv_states_;
 };

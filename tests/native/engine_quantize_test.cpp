@@ -162,6 +162,30 @@ TEST_CASE("a disk that is full fails the request with the system's reason, and k
     CHECK(files.count() == 2);
 }
 
+TEST_CASE("the budget has the memory that a quantization works with, until it ends") {
+    Files files(R"({"working_bytes": 1000000, "pieces": 100000, "piece_ms": 1})");
+    auto desc = plain_desc();
+    desc.vram_budget = 1'500'000;
+    Game game(desc);
+    const auto used = [&] {
+        auto stats = SOTTO_INIT(sotto_stats);
+        REQUIRE(sotto_engine_stats(game.engine(), &stats) == SOTTO_OK);
+        return stats.bytes_compute;
+    };
+    const auto request = submit(game, files.body());
+    game.until_told(request, SOTTO_EVENT_PROGRESS);
+    CHECK(used() == 1'000'000);
+    CHECK(done(game.finish(game.load("large", R"({"compute": 600000})"))).status == SOTTO_ERROR_BUDGET);
+    game.cancel(request);
+    CHECK(done(game.finish(request)).status == SOTTO_ERROR_CANCELLED);
+    CHECK(used() == 0);
+    game.have("large", R"({"compute": 600000})");
+    const auto last = refused(game, files.body());
+    CHECK(last.status == SOTTO_ERROR_BUDGET);
+    CHECK(last.error.find("the quantizer needs 1 MB for its compute") == 0);
+    CHECK(files.count() == 1);
+}
+
 TEST_CASE("a backend that quantizes no files refuses the request") {
     const Files files("{}");
     auto backend = scripted();

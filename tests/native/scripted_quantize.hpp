@@ -22,6 +22,9 @@ inline sotto_status SOTTO_CALL quantize_file(void*, const sotto_quantize_source*
     if (type == "Q0") {
         return fail(SOTTO_ERROR_ARGUMENT, "invalid type 'Q0': expected Q4_K_M", why);
     }
+    if (desc->reserve(desc->context, script.count("working_bytes")) != 0) {
+        return SOTTO_ERROR_BUDGET;
+    }
     const auto pieces = script.count("pieces", 4);
     for (std::uint32_t i = 0; i < pieces; ++i) {
         std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(script.number("piece_ms")));

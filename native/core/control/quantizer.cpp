@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/attempt.hpp"
 #include "base/path.hpp"
@@ -14,25 +15,29 @@
 namespace sotto {
 
 struct Quantizer::Task {
-    Task(Slot& slot, const ParsedRequest& parsed, Signal& wake)
-        : slot(&slot), path(parsed.path), terms(parsed.quantize), wake(wake) {}
+    Task(Slot& slot, const ParsedRequest& parsed, Signal& wake, Ledger& ledger)
+        : slot(&slot), path(parsed.path), terms(parsed.quantize), wake(wake), ledger(ledger) {}
 
     Slot* const slot;
     const std::string path;
     const QuantizeTerms terms;
     Signal& wake;
+    Ledger& ledger;
     float told = 0; // progress that was sent; control thread only
 
     std::atomic<bool> cancelled{false};
     std::atomic<float> progress{0};
     std::optional<FileReplacement> file; // the new file, until it is complete
     std::uint64_t size = 0;              // of the new file, in bytes
+    std::vector<Ledger::Claim> claims;   // working memory
     Failure failure;
     std::string response;
     std::atomic<bool> done{false}; // set last
 };
 
 namespace {
+
+constexpr const char* kOwner = "the quantizer"; // in the ledger
 
 sotto_str sized(const std::string& text) noexcept {
     return {text.data(), text.size()};
@@ -48,7 +53,8 @@ void check_files(const std::string& path, const std::string& to) {
 } // namespace
 
 Quantizer::Quantizer(const World& world, EventSender& sender, Signal& wake)
-    : hooks_(world.hooks), settings_(world.settings), devices_(world.devices), sender_(sender), wake_(wake) {}
+    : hooks_(world.hooks), settings_(world.settings), devices_(world.devices), ledger_(world.host_ledger),
+      sender_(sender), wake_(wake) {}
 
 Quantizer::~Quantizer() {
     if (thread_.joinable()) {
@@ -57,7 +63,7 @@ Quantizer::~Quantizer() {
 }
 
 void Quantizer::start(Slot& slot, const ParsedRequest& parsed) {
-    auto task = std::make_unique<Task>(slot, parsed, wake_);
+    auto task = std::make_unique<Task>(slot, parsed, wake_, ledger_);
     sender_.accepted(slot);
     tasks_.push_back(std::move(task));
     wake_.notify();
@@ -153,6 +159,17 @@ void Quantizer::run(Task& task) noexcept {
         }
         return to.cancelled.load() ? 1 : 0;
     };
+    const auto reserve = [](void* context, std::uint64_t bytes) {
+        auto& to = *static_cast<Task*>(context);
+        attempt(
+            [&] {
+                to.claims.reserve(to.claims.size() + 1);
+                to.claims.push_back(to.ledger.take(Use::compute, kOwner, bytes));
+            },
+            [&](sotto_status status, const char* why) { to.failure.set(status, why); }
+        );
+        return to.failure ? 1 : 0;
+    };
     const auto body = [&] {
         check_files(task.path, task.terms.to);
         task.file.emplace(PathArgument{"to_path", task.terms.to});
@@ -165,6 +182,7 @@ void Quantizer::run(Task& task) noexcept {
             .write = write,
             .progress = progress,
             .context = &task,
+            .reserve = reserve,
         };
         quantize(devices_.quantizer(), desc);
         if (task.cancelled.load()) {
@@ -181,10 +199,11 @@ void Quantizer::run(Task& task) noexcept {
         task.file->commit();
     };
     attempt(body, [&](sotto_status status, const char* why) {
-        if (!task.failure) { // otherwise the file cannot be written, and the backend was told to stop
+        if (!task.failure) { // otherwise a callback failed, and the backend was told to stop
             task.failure.set(status, status == SOTTO_ERROR_CANCELLED ? "the request was cancelled" : why);
         }
     });
+    task.claims.clear();
     task.file.reset();
 }
 

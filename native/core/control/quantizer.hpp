@@ -46,6 +46,7 @@ private:
     const Hooks& hooks_;
     const Settings& settings_;
     DeviceManager& devices_;
+    Ledger& ledger_; // of host memory
     EventSender& sender_;
     Signal& wake_;
     std::deque<std::unique_ptr<Task>> tasks_; // in order of arrival; thread_ runs the first

@@ -30,7 +30,8 @@ struct World {
     Trace& trace;
     Meter& meter;
     Recorder& recorder;
-    Ledger& ledger;
+    Ledger& ledger;      // of the engine's device
+    Ledger& host_ledger; // of host memory: `ledger`, if the device is the CPU
     KvStateStore& kv_states;
     Waker& waker;
 };

@@ -104,6 +104,7 @@ struct ControlWorld {
         .meter = meter,
         .recorder = recorder,
         .ledger = ledger,
+        .host_ledger = ledger,
         .kv_states = kv_states,
         .waker = modules.waker(),
     };

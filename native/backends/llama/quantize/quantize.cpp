@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cctype>
+#include <cstddef>
 #include <exception>
 #include <ggml.h>
 #include <llama.h>
@@ -17,12 +18,14 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace sotto::llama {
 namespace {
 
 constexpr std::size_t kBufferBytes = 16 << 20; // of tensor rows at once; bounds memory and the time to cancel
+constexpr std::size_t kOutputBytes = 2 << 20;  // what QuantizedFile collects
 
 struct Type {
     std::string_view name;
@@ -140,6 +143,22 @@ struct Importance {
     std::vector<llama_model_kv_override> metadata;
 };
 
+std::uint64_t bytes_of(const Imatrix& imatrix) {
+    std::uint64_t bytes = 0;
+    for (const auto& [name, values] : imatrix.entries) {
+        bytes += values.size() * sizeof(float);
+    }
+    return bytes;
+}
+
+// Charges working memory to the caller's budget. Throws Error if there is no room.
+void reserve(const sotto_quantize_source& desc, std::uint64_t bytes) {
+    const bool has = desc.struct_size >= offsetof(sotto_quantize_source, reserve) + sizeof desc.reserve;
+    if (has && desc.reserve(desc.context, bytes) != 0) {
+        throw Error(SOTTO_ERROR_BUDGET, "the budget has no room for " + std::to_string(bytes) + " bytes");
+    }
+}
+
 // Throws the error of a quantization that llama.cpp ended.
 [[noreturn]] void refuse(const Call& call, std::string_view type) {
     const auto reason = call.last_error("llama.cpp cannot quantize the model");
@@ -180,6 +199,7 @@ void quantize(const sotto_backend_host& host, const sotto_quantize_source& desc)
     wanted.nthread = static_cast<std::int32_t>(std::min(desc.threads, std::uint32_t{GGML_MAX_N_THREADS}));
     wanted.max_buf_size = kBufferBytes;
 
+    reserve(desc, kBufferBytes + kOutputBytes);
     Call call(host, Call::Abort::Throws);
     auto file = sotto_init<sotto_model_source>();
     file.path = desc.path;
@@ -187,7 +207,9 @@ void quantize(const sotto_backend_host& host, const sotto_quantize_source& desc)
     const std::string imatrix(view(desc.imatrix));
     std::optional<Importance> importance;
     if (!imatrix.empty()) {
-        importance.emplace(read_imatrix(imatrix), imatrix);
+        auto read = read_imatrix(imatrix);
+        reserve(desc, bytes_of(read));
+        importance.emplace(std::move(read), imatrix);
         wanted.imatrix = importance->data.data();
         wanted.kv_overrides = importance->metadata.data();
     }
