@@ -140,6 +140,30 @@ TEST_CASE("a conversation that is saved and loaded again and again has one syste
     CHECK_FALSE(has(messages, "stew: 6 copper"));
 }
 
+TEST_CASE("a character takes back its last turns") {
+    reset();
+    const Scripted echo("{}");
+    DoublePlay play;
+    Character marta(play.world(), TEXT("Marta"));
+    for (const TCHAR* line : {TEXT("One"), TEXT("Two"), TEXT("Three")}) {
+        answer(marta, line);
+    }
+    marta.component->Rewind();
+    CHECK_FALSE(has(read(play, TEXT("Marta")), "Three"));
+    marta.component->Say(TEXT("Four"));
+    marta.component->Rewind(2); // cancels the answer
+    const std::string messages = read(play, TEXT("Marta"));
+    CHECK(count(messages, "\"user\"") == 0);
+    CHECK(count(messages, "\"system\"") == 1);
+    marta.component->Rewind(1); // no turn is left: no effect
+    CHECK(read(play, TEXT("Marta")) == messages);
+    CHECK_FALSE(subsystem(play).GetHost().RewindConversation(TEXT("Nobody")));
+    CHECK_FALSE(subsystem(play).GetHost().RewindConversation(TEXT("Marta"), 0));
+    CHECK(DoubleTakeLog(ELogVerbosity::Error).Num() == 1);
+    answer(marta, TEXT("Five"));
+    CHECK(has(read(play, TEXT("Marta")), "Five"));
+}
+
 TEST_CASE("a turn's system message replaces the conversation's, and an empty one does not") {
     reset();
     const Scripted echo("{}");

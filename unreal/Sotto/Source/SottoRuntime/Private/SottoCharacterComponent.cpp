@@ -230,6 +230,15 @@ TMap<int64, FSottoHandlers> USottoCharacterComponent::AbandonAnswers()
     return Abandoned;
 }
 
+void USottoCharacterComponent::Rewind(int32 Turns)
+{
+    CancelAnswers();
+    if (USottoSubsystem* Engine = USottoSubsystem::Find(this))
+    {
+        Engine->GetHost().RewindConversation(GetConversation(), Turns);
+    }
+}
+
 void USottoCharacterComponent::SetSheet(USottoSheet* NewSheet)
 {
     Sheet = NewSheet;

@@ -267,6 +267,17 @@ void FSottoEngineHost::SetSystem(const FString& Conversation, const FString& Sys
     Host->Conversations().SetSystem(SottoToUtf8(Conversation), SottoToUtf8(System));
 }
 
+bool FSottoEngineHost::RewindConversation(const FString& Conversation, int32 Turns)
+{
+    SOTTO_ON_GAME_THREAD(false)
+    if (Turns < 1)
+    {
+        UE_LOG(LogSotto, Error, TEXT("invalid Turns '%d': expected 1 or more"), Turns);
+        return false;
+    }
+    return Host->Conversations().Rewind(SottoToUtf8(Conversation), static_cast<uint32>(Turns));
+}
+
 TArray<FString> FSottoEngineHost::OpenConversations() const
 {
     TArray<FString> Names;

@@ -129,6 +129,13 @@ public:
     UFUNCTION(BlueprintCallable, Category = "Sotto")
     void CancelAnswers();
 
+    /**
+     * Takes back the last turns, each with its answer: the player said something that did not happen. Cancels
+     * answers in progress, which are not part of the conversation. What the character remembers stays.
+     */
+    UFUNCTION(BlueprintCallable, Category = "Sotto")
+    void Rewind(int32 Turns = 1);
+
     /** Gives the character another sheet, from its next answer on. */
     UFUNCTION(BlueprintCallable, Category = "Sotto")
     void SetSheet(USottoSheet* NewSheet);

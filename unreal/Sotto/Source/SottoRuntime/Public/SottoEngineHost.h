@@ -90,6 +90,11 @@ public:
     void RestoreConversation(const FString& Conversation, const FString& Messages);
     void CloseConversation(const FString& Conversation);
     void SetSystem(const FString& Conversation, const FString& System);
+    /**
+     * Drops the last turns of a conversation: a turn is what was said, with its answer. Cancel an answer in
+     * progress first. No effect if the conversation has fewer turns. Returns false if it is not open.
+     */
+    bool RewindConversation(const FString& Conversation, int32 Turns = 1);
     TArray<FString> OpenConversations() const;
     /** Returns the restored conversations that are not open: no turn has continued them yet. */
     TArray<FSottoConversation> UnopenedConversations() const;

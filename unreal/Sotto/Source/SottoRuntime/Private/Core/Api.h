@@ -27,6 +27,7 @@
     X(sotto_engine_load_model)                                                                               \
     X(sotto_engine_open_session)                                                                             \
     X(sotto_engine_set_session_system)                                                                       \
+    X(sotto_engine_rewind_session)                                                                           \
     X(sotto_engine_close_session)                                                                            \
     X(sotto_engine_read_session)                                                                             \
     X(sotto_engine_say)                                                                                      \

@@ -111,6 +111,11 @@ void FConversations::SetSystem(const std::string& Session, const std::string& Sy
     }
 }
 
+bool FConversations::Rewind(const std::string& Session, uint32_t Turns)
+{
+    return Engine.IsRunning() && Sessions.count(Session) != 0 && Engine.Rewind(Session, Turns);
+}
+
 std::vector<std::string> FConversations::OpenNames() const
 {
     std::vector<std::string> Names;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -42,6 +43,12 @@ public:
 
     /** Sets the system message of an open conversation. */
     void SetSystem(const std::string& Session, const std::string& System);
+
+    /**
+     * Drops the last turns of an open conversation, which must not be answering. No effect if it has fewer.
+     * Returns false if the conversation is not open.
+     */
+    bool Rewind(const std::string& Session, uint32_t Turns);
 
     /** Returns the names of the open conversations, sorted. */
     std::vector<std::string> OpenNames() const;

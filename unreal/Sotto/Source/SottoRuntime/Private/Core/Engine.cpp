@@ -108,6 +108,11 @@ bool FEngine::SetSystem(std::string_view Session, std::string_view System)
     return Api.sotto_engine_set_session_system(Engine, Str(Session), Str(System), 0, nullptr) >= 0;
 }
 
+bool FEngine::Rewind(std::string_view Session, uint32_t Turns)
+{
+    return Api.sotto_engine_rewind_session(Engine, Str(Session), Turns, 0, nullptr) >= 0;
+}
+
 void FEngine::CloseSession(std::string_view Session)
 {
     Api.sotto_engine_close_session(Engine, Str(Session), 0, nullptr);

@@ -73,6 +73,8 @@ public:
     FSubmitted RestoreGame(std::string_view Path);
     /** Returns false if the change could not be submitted. */
     bool SetSystem(std::string_view Session, std::string_view System);
+    /** Drops the last turns of a session. Returns false if the change could not be submitted. */
+    bool Rewind(std::string_view Session, uint32_t Turns);
     void CloseSession(std::string_view Session);
     /** Submits a turn to its session, which must be open, or a single question if the turn names no session.
      */
