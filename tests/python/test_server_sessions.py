@@ -60,6 +60,39 @@ def test_a_session_is_copied_changed_and_closed(server: serving.Served, opened: 
 
 
 @pytest.mark.real
+def test_turns_are_taken_back(server: serving.Served, opened: str) -> None:
+    for _ in range(2):
+        server.ask(CHAT, {**HELLO, "session": "mara"})
+    status, _, told = server.ask(f"{opened}/edit", {"action": "rewind"})
+    assert (status, told["messages"]) == (200, 3)
+    assert server.ask(f"{opened}/edit", {"action": "rewind", "keep": 1})[2]["messages"] == 1
+    status, _, told = server.ask(f"{opened}/edit", {"action": "rewind", "turns": 1})
+    assert status == 400 and "turns" in told["error"]["message"]
+
+
+@pytest.mark.real
+def test_a_token_session_is_edited(server: serving.Served) -> None:
+    status, _, told = server.ask("/v1/sessions", {"session": "raw", "tokens": [300, 301, 302]})
+    assert (status, told["tokens"], told["end"]) == (201, 3, 2)
+    raw, turn = (
+        "/v1/sessions/raw",
+        {"session": "raw", "prompt": [303], "max_tokens": 2, "return_tokens": True},
+    )
+    answer = server.ask("/v1/completions", turn)[2]["choices"][0]["tokens"]
+    assert server.ask(raw)[2]["tokens"] == [300, 301, 302, 303, *answer]
+    copied = server.ask(f"{raw}/edit", {"action": "copy", "to_session": "raw-2", "from": 1, "to": 3})[2]
+    assert (copied["session"], copied["tokens"], copied["end"]) == ("raw-2", 2, 2)
+    cut = server.ask(f"{raw}/edit", {"action": "cut", "from": 1, "to": 2})[2]
+    assert cut["tokens"] == 3 + len(answer)
+    server.ask(f"{raw}/edit", {"action": "shift", "from": 2, "delta": -1})
+    assert server.ask(raw)[2]["tokens"] == [300, 302, 303, *answer]
+    assert server.ask(f"{raw}/edit", {"action": "copy", "to_session": "a/b"})[0] == 400
+    assert server.ask(f"{raw}/edit", {"action": "rewind"})[0] == 400  # it holds tokens
+    for path in (raw, "/v1/sessions/raw-2"):
+        assert server.ask(path, method="DELETE")[0] == 200
+
+
+@pytest.mark.real
 def test_the_id_of_an_open_session_is_refused(server: serving.Served, opened: str) -> None:
     status, _, told = server.ask("/v1/sessions", {"session": "mara"})
     assert (status, told["error"]["type"]) == (409, "conflict_error")
@@ -86,6 +119,11 @@ def test_the_id_of_an_open_session_is_refused(server: serving.Served, opened: st
         ("PATCH", "/nobody", {"pinned": True}, 404, "nobody"),
         ("PATCH", "/nobody", {}, 400, "system, pinned, lora"),
         ("PATCH", "/nobody", {"messages": []}, 400, "messages"),
+        ("POST", "/nobody/edit", {"action": "rewind"}, 404, "nobody"),
+        ("POST", "/nobody/edit", {}, 400, "action"),
+        ("POST", "/nobody/edit", {"action": "undo"}, 400, "undo"),
+        ("POST", "/nobody/edit", {"action": "cut", "form": 1}, 400, "form"),
+        ("POST", "/%2e%2e/edit", {"action": "rewind"}, 400, "session"),
         ("DELETE", "/nobody", None, 404, "nobody"),
         ("PUT", "/nobody", {}, 405, "PUT"),
     ],

@@ -25,8 +25,9 @@ from .shapes import Shape
 HEADER = "x-session-id"
 _ID = re.compile(r"[A-Za-z0-9._~:@-]{1,128}")
 _RULE = "expected 1 to 128 letters, digits, or characters of ._~:@-"
-_OPEN = ("session", "model", "messages", "system", "pinned", "lora", "from", "keep")
+_OPEN = ("session", "model", "messages", "system", "pinned", "lora", "from", "keep", "tokens")
 _CHANGE = ("system", "pinned", "lora")
+_EDIT = ("action", "turns", "keep", "from", "to", "to_session", "delta")
 
 
 def checked_id(given: object) -> str:
@@ -48,7 +49,8 @@ async def _open(request: Request) -> Response:
         raise HttpError(400, f"invalid model '{json.dumps(body['model'])[:100]}': expected a string")
     else:
         body["model"] = service.resolve(body.get("model"))
-        body.setdefault("messages", [])
+        if "tokens" not in body:
+            body.setdefault("messages", [])
     try:
         told = await complete(request, service, "open_session", json.dumps(body))
     except SottoError as error:
@@ -65,7 +67,7 @@ async def _list(request: Request) -> Response:
 
 
 async def _read(request: Request) -> Response:
-    """Returns the messages of a session."""
+    """Returns the messages, or the tokens, of a session."""
     return _json(await _about(request, "read_session"))
 
 
@@ -75,6 +77,14 @@ async def _change(request: Request) -> Response:
     if not body:
         raise HttpError(400, f"missing fields: expected one of {', '.join(_CHANGE)}")
     return _json(await _about(request, "change_session", **body))
+
+
+async def _edit(request: Request) -> Response:
+    """Drops the last turns of a session, or edits a token session."""
+    body = _fields(await read_text(request, service_of(request)), _EDIT)
+    if "to_session" in body:
+        checked_id(body["to_session"])
+    return _json(await _about(request, "edit_session", **body))
 
 
 async def _close(request: Request) -> Response:
@@ -140,5 +150,6 @@ ROUTES = (
     Route("GET", ("/v1/sessions",), _list),
     Route("GET", ("/v1/sessions/{session}",), _read),
     Route("PATCH", ("/v1/sessions/{session}",), _change),
+    Route("POST", ("/v1/sessions/{session}/edit",), _edit),
     Route("DELETE", ("/v1/sessions/{session}",), _close),
 )

@@ -152,6 +152,15 @@ _SESSION = {"session": {"type": ["string", "null"], "pattern": "^[A-Za-z0-9._~:@
 _NO_TERMS = {"priority": None, "deadline_ms": None, "target_tps": None}
 _OPENED = {**_SESSION, "on_budget": None, **_NO_TERMS}
 _CHANGED = {"session": None, **_NO_TERMS}
+_EDITED = {
+    "session": None,
+    "action": {"enum": ["rewind", "cut", "copy", "shift", "read"]},
+    "from": {"type": ["integer", "null"], "minimum": 0, "maximum": 2147483647},
+    "to_session": _SESSION["session"],
+    **_NO_TERMS,
+}
+_IN_SHORT = {"anyOf": [reference("result.session"), reference("result.token_session")]}
+_WHOLE = {"anyOf": [reference("result.session_messages"), reference("result.session_tokens")]}
 _NAMED = {
     "type": "object",
     "required": ["model"],
@@ -266,20 +275,28 @@ DESCRIBED: Mapping[tuple[str, str], Described] = {
         operation="open_session",
         changed=_OPENED,
         is_closed=True,
-        answer="result.session",
+        answer=_IN_SHORT,
         status=201,
         refused={409: "A session of this id is open."},
     ),
     ("GET", "/v1/sessions"): Described("Lists the open sessions.", answer="result.sessions"),
     ("GET", "/v1/sessions/{session}"): Described(
-        "Returns the messages of a session.", answer="result.session_messages"
+        "Returns the messages, or the tokens, of a session.", answer=_WHOLE
     ),
     ("PATCH", "/v1/sessions/{session}"): Described(
         "Changes a session.",
         operation="change_session",
         changed=_CHANGED,
         is_closed=True,
-        answer="result.session",
+        answer=_IN_SHORT,
+    ),
+    ("POST", "/v1/sessions/{session}/edit"): Described(
+        "Drops the last turns of a session, or edits a token session.",
+        operation="edit_session",
+        required=("action",),
+        changed=_EDITED,
+        is_closed=True,
+        answer=_IN_SHORT,
     ),
     ("DELETE", "/v1/sessions/{session}"): Described(
         "Closes a session.",
