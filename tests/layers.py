@@ -34,6 +34,8 @@ ALL = {
     "request.h",
     "event.h",
     "session.h",
+    "token_session.h",
+    "state.h",
     "save_game.h",
     "json.h",
     "model.h",

@@ -35,7 +35,8 @@
  *     SOTTO_OP_COMPLETION: prompt (text, tokens or parts), suffix, echo
  *     SOTTO_OP_INFILL: input_prefix, input_suffix, input_extra, prompt;  SOTTO_OP_DETOKENIZE: tokens, special
  *     SOTTO_OP_TOKENIZE: content, add_special, parse_special, with_pieces
- *     SOTTO_OP_SAVE_STATE: path, and messages or prompt;  SOTTO_OP_RESTORE_STATE: path
+ *     SOTTO_OP_SAVE_STATE: path (without: see sotto/state.h), and messages or prompt;
+ *     SOTTO_OP_RESTORE_STATE: path
  *     SOTTO_OP_QUANTIZE: path, to_path, type ("Q4_K_M", ...), imatrix, threads
  *     SOTTO_OP_SLOTS: model, action ("list", "save", "restore", "erase"), id_slot, path
  *     return_tokens, return_settings, post_sampling_probs, id_slot (of a completion: the slot to use; the
@@ -58,7 +59,8 @@
  * call's arguments.
  *
  * Sessions. A CHAT, APPLY_TEMPLATE or SAVE_STATE with `session` continues a conversation that the engine
- * stores; see sotto/session.h, which also has typed functions for the session operations:
+ * stores; see sotto/session.h, which also has typed functions for the session operations. A SAVE_STATE also
+ * goes on with a token session, if it has no messages:
  *
  *     SOTTO_OP_OPEN_SESSION: session, model, system, messages, pinned; from (the session to fork), keep
  *     SOTTO_OP_CLOSE_SESSION: session;  SOTTO_OP_CHANGE_SESSION: session, and pinned or system or both
@@ -69,7 +71,8 @@
  * Token sessions. OPEN_SESSION with `tokens` (may be empty) opens a session that holds tokens instead of
  * messages. A COMPLETION with `session`, whose prompt is an array of tokens, appends the prompt and the
  * tokens of its answer (those that return_tokens returns), and prefills only what the KV cache lacks. Actions
- * of EDIT_SESSION, on the positions from `from` (0 by default) up to but not including `to` (-1: the end):
+ * of EDIT_SESSION (see sotto/token_session.h), on the positions from `from` (0 by default) up to but not
+ * including `to` (-1: the end):
  *
  *     "cut": drops the tokens; "copy": to_session, which is opened, or replaced, as a copy of the tokens;
  *     "shift": delta, added to the positions; "read": nothing changes
@@ -101,7 +104,8 @@ enum {
     /**
      * Prefills the prompt of a chat (`messages`) or text (`prompt`) completion, generates nothing, and saves
      * the KV cache to `path`. Writes the file whole or not at all, for the current user only; replaces only
-     * a regular file. A cancel during the write comes too late: the new file is kept.
+     * a regular file. A cancel during the write comes too late: the new file is kept. Without `path`, sends
+     * the state as SOTTO_EVENT_DATA, see sotto_engine_read_state().
      */
     SOTTO_OP_SAVE_STATE = 7,
     /** Loads the state file `path` into the prefix cache, for the next prompt that starts with it. */

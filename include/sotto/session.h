@@ -60,6 +60,13 @@ typedef struct sotto_session_desc {
     uint32_t            keep;     /**< With `from`: number of first messages to copy. 0: all. */
     int32_t             pinned;   /**< Nonzero: the session is pinned. A fork does not inherit this. */
     uint64_t            user;     /**< User data, copied into each event. */
+    /**
+     * The tokens of a token session (see sotto/token_session.h), copied; then `system`, `messages` and `from`
+     * are empty. NULL: a session with messages.
+     */
+    const int32_t* tokens;
+    uint32_t       token_count; /**< Number of tokens at `tokens`. 0: none yet. */
+    uint32_t       reserved;    /**< Must be 0. */
 } sotto_session_desc;
 
 /**

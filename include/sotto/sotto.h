@@ -18,6 +18,8 @@
 #include "request.h"
 #include "event.h"
 #include "session.h"
+#include "token_session.h"
+#include "state.h"
 #include "save_game.h"
 #include "model.h"
 #include "adapter.h"

@@ -69,7 +69,7 @@ void pack(const sotto::Event& happened, sotto_event* event, std::size_t room) no
         .finish = happened.finish,
         .reserved = 0,
         .error = str(happened.error),
-        .data = str(happened.data),
+        .data = str(happened.large.size() == 0 ? happened.data : happened.large.view()),
     };
     write(event, result, room);
 }

@@ -9,6 +9,25 @@ using namespace sotto::api;
 using sotto::Error;
 using sotto::Submission;
 
+namespace {
+
+// Returns the tokens of a token session; nullopt: the session holds messages.
+std::optional<std::span<const std::int32_t>> tokens_of(const sotto_session_desc& desc) {
+    constexpr std::uint32_t kMax = 4 << 20; // so that their JSON has less than 64 MiB
+    if (desc.tokens == nullptr && desc.token_count == 0) {
+        return std::nullopt;
+    }
+    require(desc.tokens, "desc->tokens");
+    if (desc.token_count > kMax) {
+        throw sotto::invalid_argument(
+            "desc->token_count", std::to_string(desc.token_count), "at most " + std::to_string(kMax)
+        );
+    }
+    return std::span(desc.tokens, desc.token_count);
+}
+
+} // namespace
+
 namespace sotto::api {
 
 sotto_status submit(const Pin& pinned, Submission requested, sotto_request* request) {
@@ -48,6 +67,7 @@ sotto_engine_open_session(sotto_engine* engine, const sotto_session_desc* desc, 
         opening.from = utf8(given.from, "desc->from");
         opening.keep = given.keep;
         opening.pinned = given.pinned != 0;
+        opening.tokens = tokens_of(given);
         auto requested = about(SOTTO_OP_OPEN_SESSION, open_session_body(opening), given.flags, request);
         requested.user = given.user;
         return submit(pinned, std::move(requested), request);

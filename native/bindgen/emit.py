@@ -32,6 +32,8 @@ HEADERS = [
     "request.h",
     "event.h",
     "session.h",
+    "token_session.h",
+    "state.h",
     "save_game.h",
     "model.h",
     "adapter.h",

@@ -36,6 +36,7 @@ from .stats import Stats
 from .store import Store
 from .stream import TokenStream
 from .terms import RequestOptions
+from .token_session import TokenSession
 from .trace import Slice
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ __all__ = [
     "Status",
     "Store",
     "StoreError",
+    "TokenSession",
     "TokenStream",
     "ToolCall",
     "Transcription",

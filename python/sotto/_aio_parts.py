@@ -1,4 +1,4 @@
-"""Parts of `aio.Engine` and `aio.Session`: LoRA adapters, operations with data, graphics cards."""
+"""Parts of `aio.Engine`: LoRA adapters, operations with data, graphics cards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from ._desc import Json, StrPath
 from ._json import load
 from ._lib import lib
 from ._typing import Unpack
-from .adapters import Lora
 from .data import (
     Embeddings,
     Ranked,
@@ -32,7 +31,6 @@ from .guard import Guard, Guardrails, Stage, Verdict, read_verdict
 from .quantize import Quantized, quantize_body, read_quantized
 from .respond import Response, read_response
 from .save_game import NO_FILES, Advance, Files, SavedGame, copies, game_body, read_saved
-from .session import lora_body
 from .slots import Slot, SlotState, read_slot_state, read_slots
 from .store import Store
 from .terms import RequestOptions
@@ -317,17 +315,6 @@ class Quantizes:
         desc = self._engine._request_desc("quantize", body, 0, {}, user=number)
         request = self._request(number, SottoError, lib.sotto_engine_submit, desc)
         return read_quantized((await request.finish(progress)).json)
-
-
-class Selects:
-    """Part of `aio.Session`: the LoRA adapters of its turns."""
-
-    _engine: Any
-    id: str
-
-    async def set_lora(self, lora: Sequence[Lora]) -> None:
-        """Sets the LoRA adapters of later turns, as `sotto.Session.set_lora()` does."""
-        await self._engine._ask("change_session", lora_body(self.id, lora), {}).finish()
 
 
 class SharesGpu:

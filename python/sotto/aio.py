@@ -13,8 +13,9 @@ from . import engine as blocking
 from ._aio import Request as Request
 from ._aio import closed, pump
 from ._aio_models import Loads
-from ._aio_parts import Parts, Selects
+from ._aio_parts import Parts
 from ._aio_route import Attempt, Heard, relay_chunks
+from ._aio_sessions import OpensSessions, StoredSession, TokenSession
 from ._aio_streams import DeltaStream, TokenStream
 from ._desc import Json, StrPath
 from ._handle import Unique
@@ -23,11 +24,11 @@ from ._ops import Op
 from ._routing import Policy, content_of
 from ._routing import Settings as Routes
 from ._typing import Unpack
-from ._values import string, truth
+from ._values import truth
 from .adapters import Lora
 from .backend import AddsBackends
 from .completion import Completion, read_completion
-from .errors import InferenceError, SottoError, Status
+from .errors import InferenceError, SottoError
 from .event import Event
 from .frame import Frames
 from .guard import Guardrails
@@ -38,9 +39,7 @@ from .session import (
     fork_body,
     messages_of,
     open_body,
-    pin_body,
     rewind_body,
-    sizes_of,
     system_body,
     text_of,
     turn_body,
@@ -48,11 +47,11 @@ from .session import (
 from .settings import Settings
 from .terms import RequestOptions
 
-for _public in (DeltaStream, Request, TokenStream):
+for _public in (DeltaStream, Request, TokenSession, TokenStream):
     _public.__module__ = __name__
 
 
-class Engine(Loads, Parts, AddsBackends, Frames, Settings, Unique):
+class Engine(Loads, Parts, OpensSessions, AddsBackends, Frames, Settings, Unique):
     """`sotto.Engine` for asyncio. Belongs to the event loop that runs when it is created.
 
     Cancelling a task cancels the request that it awaits. Call all methods on the loop's thread; requests on
@@ -181,14 +180,6 @@ class Engine(Loads, Parts, AddsBackends, Frames, Settings, Unique):
         """Returns the prompt of `messages`: `{"prompt": "..."}`."""
         return (await self._ask("apply_template", request_json, {}).finish()).json
 
-    async def save_state(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
-        """Prefills `messages` or `prompt` and saves the KV cache, as `sotto.Engine.save_state()` does."""
-        return (await self._ask("save_state", request_json, terms).finish()).json
-
-    async def restore_state(self, request_json: Json) -> str:
-        """Loads a saved KV cache, as `sotto.Engine.restore_state()` does."""
-        return (await self._ask("restore_state", request_json, {}).finish()).json
-
     async def session(
         self,
         session_id: str | None = None,
@@ -197,14 +188,13 @@ class Engine(Loads, Parts, AddsBackends, Frames, Settings, Unique):
         model: str | None = None,
         pinned: bool = False,
         lora: Sequence[Lora] | None = None,
+        state: bytes | None = None,
     ) -> Session:
         """Opens a session, as `sotto.Engine.session()` does."""
-        body = open_body(session_id, messages, self._engine._resolve(model), pinned, lora)
+        model = self._engine._resolve(model)
+        body = open_body(session_id, messages, model, pinned, lora)
+        await self._warm(model, state)
         return Session(self, await self._open(body))
-
-    async def sessions(self) -> dict[str, int]:
-        """Returns the ids of the open sessions, each with its number of messages."""
-        return sizes_of((await self._ask("read_session", {}, {}).finish()).json)
 
     def submit(
         self, op: Op, request: Json, *, chunks: bool = False, **terms: Unpack[RequestOptions]
@@ -274,22 +264,14 @@ class Engine(Loads, Parts, AddsBackends, Frames, Settings, Unique):
                 request.hear(event)
 
 
-class Session(Selects, Unique):
+class Session(StoredSession):
     """`sotto.Session` for asyncio.
 
     >>> async with await engine.session("mara", "You are Mara.", model="sotto/house") as mara:
     ...     print(await mara.say("Is there a room?"))
     """
 
-    def __init__(self, engine: Engine, session_id: str) -> None:
-        self._engine: Engine = engine
-        self.id = string("session_id", session_id)
-
-    async def __aenter__(self) -> Session:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.aclose()
+    _engine: Engine
 
     def chat(
         self,
@@ -330,24 +312,9 @@ class Session(Selects, Unique):
         """Drops the last turns, as `sotto.Session.rewind()` does."""
         await self._engine._ask("edit_session", rewind_body(self.id, turns, keep), {}).finish()
 
-    async def pin(self, pinned: bool = True) -> None:
-        """Pins the session to its slot between turns, or unpins it, as `sotto.Session.pin()` does."""
-        await self._engine._ask("change_session", pin_body(self.id, pinned), {}).finish()
-
     async def messages(self) -> list[dict[str, Any]]:
         """Returns all messages of the session, in the form that `Engine.session()` takes."""
         return messages_of((await self._engine._ask("read_session", {"session": self.id}, {}).finish()).json)
-
-    async def aclose(self) -> None:
-        """Closes the session and deletes its messages. A second call does nothing."""
-        if self._engine._handle.closed:
-            return
-        closing = self._engine._ask("close_session", {"session": self.id}, {})
-        try:
-            await closing.end()  # the session is closed even if the task is cancelled
-        except SottoError as error:
-            if error.status != Status.NOT_FOUND:
-                raise
 
 
 class Route:

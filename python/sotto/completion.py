@@ -41,7 +41,8 @@ class Completion(NamedTuple):
 
     `finish_reason` is "stop", "length" (`max_tokens` or the context cut the answer), "tool_calls" or
     "content_filter" (a guardrail blocked the rest).
-    `reasoning` is text that the model generated before its answer. `raw` is the OpenAI response.
+    `reasoning` is text that the model generated before its answer. `raw` is the OpenAI response. `tokens` has
+    the ids of the answer's tokens, if the request sets `return_tokens`.
     """
 
     text: str
@@ -50,6 +51,7 @@ class Completion(NamedTuple):
     reasoning: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     raw: Mapping[str, Any] = _NOTHING
+    tokens: tuple[int, ...] = ()
 
 
 class Delta(NamedTuple):
@@ -194,6 +196,7 @@ def read_completion(response: str) -> Completion:
         message.get("reasoning_content") or "",
         tuple(map(_tool_call, message.get("tool_calls") or ())),
         raw,
+        tuple(choice.get("tokens") or ()),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from . import log
@@ -13,10 +13,11 @@ from ._checks import Checks
 from ._desc import MOST_U32, MOST_U64, Json, StrPath, engine_flags, megabytes, model_desc, path_text
 from ._handle import SLICE_MS, Handle, Request
 from ._lib import lib
+from ._opens_sessions import OpensSessions
 from ._ops import Op
 from ._typing import Unpack
 from ._values import choice, number, string, truth, whole
-from .adapters import Adapts, Lora
+from .adapters import Adapts
 from .backend import AddsBackends, BackendNames, UnknownBackend
 from .data import MakesData
 from .errors import ModelLoadError, SottoError
@@ -26,12 +27,10 @@ from .gpu import SharesGpu, require_device
 from .guard import Guard, Guardrails, pointer_of
 from .kvstore import KeepsStores
 from .memory import Memory, Plan, read_memory, read_plan
-from .messages import MessagesInput
 from .mode import MODES, Mode
 from .quantize import Quantizes
 from .respond import Responds
 from .save_game import SavesGames
-from .session import Session, open_body, sizes_of
 from .settings import Settings
 from .slots import Inspects
 from .stream import TokenStream
@@ -42,6 +41,7 @@ class Engine(
     MakesData,
     Responds,
     SavesGames,
+    OpensSessions,
     Quantizes,
     Inspects,
     Adapts,
@@ -283,46 +283,6 @@ class Engine(
     def apply_template(self, request_json: Json) -> str:
         """Returns the prompt rendered from a chat's `messages`: `{"prompt": "..."}`."""
         return self._ask("apply_template", request_json, {}).finish().json
-
-    def save_state(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
-        """Prefills `messages` or `prompt` and saves the KV cache to the file `path`.
-
-        `restore_state()` loads the file later, which saves the prefill, for example of a character sheet.
-        """
-        return self._ask("save_state", request_json, terms).finish().json
-
-    def restore_state(self, request_json: Json) -> str:
-        """Loads the KV cache file `path` into the prefix cache, for the next prompt that starts with it.
-
-        Raises an error if the file is damaged, or from another model, library version or set of options.
-        """
-        return self._ask("restore_state", request_json, {}).finish().json
-
-    def session(
-        self,
-        session_id: str | None = None,
-        messages: MessagesInput = None,
-        *,
-        model: str | None = None,
-        pinned: bool = False,
-        lora: Sequence[Lora] | None = None,
-    ) -> Session:
-        """Opens a session: a conversation that the engine stores.
-
-        Args:
-            session_id: Id of the session; None: a random id.
-            messages: Earlier messages; a text is a system message, for example a character sheet, which
-                `Session.set_system()` replaces later.
-            model: Default model of the session; None: the only loaded model, else that of its first request.
-            pinned: Pins the session, see `Session.pin()`.
-            lora: LoRA adapters that its answers use, as the request field `lora`; None: the model's default.
-        """
-        body = open_body(session_id, messages, self._resolve(model), pinned, lora)
-        return self._open(body, lambda name: Session(self, name))
-
-    def sessions(self) -> dict[str, int]:
-        """Returns the ids of the open sessions, each with its number of messages or tokens."""
-        return sizes_of(self._ask("read_session", {}, {}).finish().json)
 
     # Non-blocking requests
 

@@ -6,13 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import engine as blocking  # which imports this module; for annotations
-from ._handle import Unique
+from ._sessions import StoredSession
 from ._typing import Unpack
 from ._values import string, truth, whole, wrong_type
 from .adapters import Lora
 from .completion import DeltaStream
-from .errors import SottoError, Status
 from .messages import MessagesInput, as_messages
 from .stream import TokenStream
 from .terms import RequestOptions
@@ -20,7 +18,7 @@ from .terms import RequestOptions
 _MOST_KEPT = (1 << 31) - 1
 
 
-class Session(Unique):
+class Session(StoredSession):
     """A conversation that the engine stores under an id. `Engine.session()` and `fork()` open sessions.
 
     The engine appends a turn to the session when its answer is complete; a turn that is cancelled or fails
@@ -32,19 +30,6 @@ class Session(Unique):
     ...     print(mara.say("Is there a room?"))
     ...     print(mara.say("And what does it cost?"))
     """
-
-    def __init__(self, engine: blocking.Engine, session_id: str) -> None:
-        self._engine = engine
-        self.id = string("session_id", session_id)
-
-    def __repr__(self) -> str:
-        return f"<sotto.Session {self.id!r}>"
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     def chat(
         self,
@@ -111,10 +96,6 @@ class Session(Unique):
         """
         self._engine._ask("change_session", system_body(self.id, text), {}).finish()
 
-    def set_lora(self, lora: Sequence[Lora]) -> None:
-        """Sets the LoRA adapters of later turns, as the request field `lora`; `[]`: none."""
-        self._engine._ask("change_session", lora_body(self.id, lora), {}).finish()
-
     def fork(self, session_id: str | None = None, keep: int | None = None) -> Session:
         """Opens a session that starts as a copy of this one. The copy is not pinned.
 
@@ -144,33 +125,10 @@ class Session(Unique):
         """
         self._engine._ask("edit_session", rewind_body(self.id, turns, keep), {}).finish()
 
-    def pin(self, pinned: bool = True) -> None:
-        """Pins the session, so that it keeps its slot and KV cache between turns; `False` unpins it.
-
-        Raises:
-            InferenceError: The session would take the last unpinned slot of its model.
-        """
-        self._engine._ask("change_session", pin_body(self.id, pinned), {}).finish()
-
     @property
     def messages(self) -> list[dict[str, Any]]:
         """All messages of the session, in the form that `Engine.session()` takes."""
         return messages_of(self._engine._ask("read_session", {"session": self.id}, {}).finish().json)
-
-    def close(self) -> None:
-        """Closes the session and deletes its messages. A second call does nothing."""
-        if self._engine._handle.closed:
-            return
-        closing = self._engine._ask("close_session", {"session": self.id}, {})
-        try:
-            while closing.next().kind != "request_done":
-                pass
-        except SottoError as error:
-            if error.status != Status.NOT_FOUND:
-                raise
-        except BaseException:
-            closing.settle()  # the request continues in the engine
-            raise
 
     def _body(self, said: MessagesInput, request: Mapping[str, Any] | None) -> dict[str, Any]:
         return turn_body(self.id, said, request)
@@ -207,16 +165,6 @@ def rewind_body(session_id: str, turns: int, keep: int | None) -> dict[str, Any]
     if keep is not None:
         return {**body, "keep": whole("keep", keep, _MOST_KEPT)}
     return {**body, "turns": whole("turns", turns, _MOST_KEPT)}
-
-
-def pin_body(session_id: str, pinned: bool) -> dict[str, Any]:
-    """Returns the request body that pins or unpins a session."""
-    return {"session": session_id, "pinned": truth("pinned", pinned)}
-
-
-def lora_body(session_id: str, lora: Sequence[Lora]) -> dict[str, Any]:
-    """Returns the request body that sets a session's LoRA adapters."""
-    return {"session": session_id, "lora": list(lora)}
 
 
 def system_body(session_id: str, text: str) -> dict[str, Any]:

@@ -51,6 +51,7 @@ static partial class Program
             var after = Drain(engine, second.Pin());
             Expect(after[after.Count - 1].Status == 0, "the place is there for another");
         }
+        TokenSessions(engine);
         const int notFound = Native.SOTTO_ERROR_NOT_FOUND;
         Throws(notFound, "a session that was closed", () => read(new SottoSession(engine, "fork")));
         var taken = engine.Submit(SottoOp.OpenSession, @"{""session"": ""inn""}", flags: SottoFlags.Private);
@@ -64,5 +65,30 @@ static partial class Program
         engine.Dispose();
         left.Dispose(); // the engine took it along
         Throws(Native.SOTTO_ERROR_ARGUMENT, "an engine that is gone", () => left.Say("hello"));
+    }
+
+    static void TokenSessions(SottoEngine engine)
+    {
+        var options = @"{""token_ids"": true, ""tokens"": [""a"", ""b""], ""fingerprint"": ""{}""}";
+        engine.WaitDone(engine.LoadModel("raw", options: options, flags: SottoFlags.Private));
+        Func<SottoTokenSession, string> read = session => engine.WaitDone(session.Read(flags: SottoFlags.Private)).Json;
+        using (var raw = SottoTokenSession.Open(engine, "raw", new[] { 5, 6, 7 }, "raw"))
+        {
+            Drain(engine, raw.Complete(new[] { 8 }));
+            Expect(read(raw).Contains(@"""tokens"":[5,6,7,8,0,1]"), read(raw));
+            using (var copy = raw.Copy("copy", 1, 3))
+                Expect(read(copy).Contains(@"""tokens"":[6,7],""end"":2"), read(copy));
+            Drain(engine, raw.Cut(1, 3));
+            Drain(engine, raw.Shift(-2, 3));
+            Expect(read(raw).Contains(@"""tokens"":[5,8,0,1],""end"":3"), read(raw));
+            var all = Drain(engine, raw.ReadState());
+            var state = all.Find(one => one.Kind == SottoEventKind.Data).Data;
+            Expect(state.Length > 32 && all[all.Count - 1].Status == 0, all[all.Count - 1].Error);
+            engine.WaitDone(engine.RestoreState("raw", state, SottoFlags.Private));
+            state[state.Length - 1] ^= 1;
+            Throws(Native.SOTTO_ERROR_MODEL, "a damaged state",
+                () => engine.WaitDone(engine.RestoreState("raw", state, SottoFlags.Private)));
+            Throws(Native.SOTTO_ERROR_ARGUMENT, "no state", () => engine.RestoreState("raw", null));
+        }
     }
 }

@@ -50,7 +50,7 @@ void check(sotto_op op, const sotto::ParsedRequest& asked) {
         require(!stop.empty() && sotto::is_utf8(stop));
     }
     const bool file = op == SOTTO_OP_SAVE_STATE || op == SOTTO_OP_RESTORE_STATE;
-    require(file != asked.path.empty());
+    require(file || asked.path.empty()); // without a path: a state in memory
     require(asked.form.empty() || op == SOTTO_OP_CHAT || op == SOTTO_OP_COMPLETION || op == SOTTO_OP_INFILL);
     require(asked.echo.empty() || op == SOTTO_OP_COMPLETION);
 }

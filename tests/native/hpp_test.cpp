@@ -4,6 +4,7 @@
 
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include <sotto/sotto.hpp>
 
@@ -93,6 +94,33 @@ TEST_CASE("a session that cannot be opened does not affect an existing one with 
     mara = sotto::Session(npcs, "mara", {"npc", "be kind", saved}); // a saved game is loaded
     CHECK(heard(npcs, mara.say("two")) == "two");
     CHECK(mara.messages().find("be kind") != std::string::npos);
+}
+
+TEST_CASE("a token session is edited, and its state is restored") {
+    auto npcs = engine();
+    constexpr const char* kOptions =
+        R"({"token_ids": true, "tokens": ["a", "b"], "fingerprint": "{\"model\":\"a1\"}"})";
+    npcs.wait(npcs.load_model("raw", kOptions, SOTTO_REQUEST_PRIVATE));
+    using Tokens = std::vector<std::int32_t>;
+    sotto::TokenSession raw(npcs, "raw", "raw", {5, 6, 7});
+    sotto::TokenSession empty(npcs, "empty", "raw");
+    CHECK(empty.tokens().empty());
+    npcs.wait(raw.complete({8}, R"("max_tokens": 2)", SOTTO_REQUEST_PRIVATE));
+    CHECK(raw.tokens() == Tokens{5, 6, 7, 8, 0, 1});
+    CHECK(raw.copy("copy", 1, 3).tokens() == Tokens{6, 7});
+    raw.cut(1, 3);
+    raw.shift(-2, 3);
+    npcs.wait(raw.complete({}, {}, SOTTO_REQUEST_PRIVATE));
+    raw.cut(4);
+    CHECK(raw.tokens() == Tokens{5, 8, 0, 1});
+    const auto state = raw.state();
+    CHECK(state.size() > 32);
+    npcs.wait(npcs.restore_state("raw", state, SOTTO_REQUEST_PRIVATE));
+    const auto refused = npcs.restore_state("raw", state.substr(1), SOTTO_REQUEST_PRIVATE);
+    CHECK_THROWS_AS(npcs.wait(refused), sotto::Error);
+    sotto::Session mara(npcs, "mara", {"raw", "be kind"});
+    CHECK(mara.state() == state); // the script has one state
+    CHECK_THROWS_AS(empty.state(), sotto::Error);
 }
 
 TEST_CASE("errors are thrown with the library's message and status") {

@@ -1,7 +1,7 @@
 // A backend that answers from a script: the test double of models, through the public interface.
 //
 // The script is the model's options, a JSON object; without options, the JSON file at its path:
-//   tokens         array of strings; default: the words of the request's last message, repeated
+//   tokens         array of strings; default: the words of the last message (the numbers of tokens), repeated
 //   hex            array of hexadecimal bytes, instead of tokens that are not complete characters
 //   loop           true: start again after the last token
 //   finish         "stop" (default) or "length": finish reason
@@ -34,10 +34,10 @@
 //   adapters       true: models have adapters of adapter_bytes (1000); loading one takes adapter_ms. A path
 //                  that contains "bad" cannot be loaded. A stream's first text names its adapters, as
 //                  "<path*scale>", unless adapters_said is false. A step with different sets fails
-//   slots          true: slots have numbers. A free slot holds as many tokens as the prompt of its last
-//   stream
+//   slots          true: slots have numbers. A free slot holds as many tokens as its last stream's prompt
 //                  had, or as a state that was saved; a stream with id_slot has these cached
 //   pieces (4), piece_ms    to quantize: how often the type is written, each after a delay; no type is "Q0"
+//   working_bytes  to quantize: memory charged to the budget
 //   lose_at        token at which a device other than the CPU is lost; lose_load, lose_save, lose_restore:
 //                  true: lost when the model is opened, or a state saved or restored
 #include <algorithm>

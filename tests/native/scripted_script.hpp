@@ -180,13 +180,20 @@ inline void compute(std::uint32_t additions) {
     }
 }
 
+// Returns the text of the last message, or of the prompt; the numbers of a prompt of tokens are its words.
 inline std::string last_text(const json& body) {
     const auto& content = body.contains("prompt") ? body["prompt"] : body["messages"].back()["content"];
     if (!content.is_array()) {
         return content.get<std::string>();
     }
-    const auto& last = content.back();
-    return last.is_number() ? last.dump() : last["text"].get<std::string>();
+    if (!content.empty() && !content.back().is_number()) {
+        return content.back().value("text", "");
+    }
+    std::string text;
+    for (const auto& token : content) {
+        text += (text.empty() ? "" : " ") + token.dump();
+    }
+    return text;
 }
 
 inline std::vector<std::string> words(const std::string& text) {

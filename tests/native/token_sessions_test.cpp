@@ -229,3 +229,47 @@ TEST_CASE("positions of tokens ascend, whatever is cut and shifted") {
     CHECK(!sotto::TokenRun::from({1}, {-1}));
     CHECK(sotto::TokenRun::from({1, 2}, {3, 9})->gap() == 4);
 }
+
+TEST_CASE("token sessions are opened and edited without JSON") {
+    Game game;
+    game.have("npc", kScript);
+    auto* engine = game.engine();
+    sotto_request request = 0;
+    const auto open = [&](std::string_view id, const std::int32_t* all, std::uint32_t count) {
+        auto desc = SOTTO_INIT(sotto_session_desc);
+        desc.id = str(id);
+        desc.model = str("npc");
+        desc.tokens = all;
+        desc.token_count = count;
+        return sotto_engine_open_session(engine, &desc, &request);
+    };
+    const auto told = [&] { return done(game.finish(request)); };
+    const Tokens all = {5, 6, 7, 8};
+    REQUIRE(open("raw", all.data(), 4) == SOTTO_OK);
+    CHECK(Json::parse(told().json)["tokens"] == 4);
+    REQUIRE(open("empty", all.data(), 0) == SOTTO_OK);
+    CHECK(Json::parse(told().json)["tokens"] == 0);
+    CHECK(open("wrong", nullptr, 1) == SOTTO_ERROR_ARGUMENT);
+    CHECK(last_error() == "missing desc->tokens: expected a pointer, not NULL");
+    CHECK(open("wrong", all.data(), UINT32_MAX) == SOTTO_ERROR_ARGUMENT);
+
+    REQUIRE(sotto_engine_copy_session(engine, str("raw"), str("copy"), 1, 3, 0, &request) == SOTTO_OK);
+    CHECK(Json::parse(told().json)["end"] == 2);
+    CHECK(tokens(game, "copy") == Tokens{6, 7});
+    REQUIRE(sotto_engine_cut_session(engine, str("raw"), 1, 3, 0, &request) == SOTTO_OK);
+    CHECK(Json::parse(told().json)["end"] == 3);
+    REQUIRE(sotto_engine_shift_session(engine, str("raw"), 3, -1, -2, 0, nullptr) == SOTTO_OK);
+    CHECK(tokens(game, "raw") == Tokens{5, 8});
+    CHECK(complete(game, "raw", "[9]", R"(, "max_tokens": 1)").status == SOTTO_OK); // no gap is left
+    REQUIRE(sotto_engine_cut_session(engine, str("raw"), 1, -1, 0, nullptr) == SOTTO_OK);
+    CHECK(tokens(game, "raw") == Tokens{5});
+
+    REQUIRE(sotto_engine_cut_session(engine, str("raw"), 0, 9, 0, &request) == SOTTO_OK);
+    CHECK(told().error == "invalid to '9': expected -1 for the end, or 0 to 1, the end");
+    REQUIRE(sotto_engine_shift_session(engine, str("none"), 0, -1, 1, 0, &request) == SOTTO_OK);
+    CHECK(told().status == SOTTO_ERROR_NOT_FOUND);
+    CHECK(sotto_engine_cut_session(engine, {}, 0, -1, 0, &request) == SOTTO_ERROR_ARGUMENT);
+    CHECK(sotto_engine_copy_session(engine, str("raw"), {}, 0, -1, 0, &request) == SOTTO_ERROR_ARGUMENT);
+    REQUIRE(sotto_engine_cut_session(engine, str("raw"), -5, -1, 0, &request) == SOTTO_OK);
+    CHECK(told().status == SOTTO_ERROR_ARGUMENT);
+}

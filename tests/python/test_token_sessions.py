@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 
 import sotto
+import sotto.aio
+from conftest import SCRIPTED
 
 SEQUENCES = 100 if os.environ.get("SOTTO_FULL") == "1" else 4
 TEXTS = [
@@ -19,8 +22,6 @@ TEXTS = [
     "Brenna keeps the inn by the old bridge. She is cheerful, and she knows all rumours of the valley.",
     "The green key is hidden under the millpond, said Tobin, who broke the blue lantern last winter.",
 ]
-
-pytestmark = pytest.mark.real
 
 
 @pytest.fixture
@@ -49,6 +50,7 @@ def tokens(engine: sotto.Engine, session: str) -> list[int]:
     return list(ask(engine, "read_session", session=session)["tokens"])
 
 
+@pytest.mark.real
 def test_a_completion_prefills_its_own_tokens_only(house: sotto.Engine) -> None:
     ask(house, "open_session", session="raw", model="sotto/house", tokens=[])
     held: list[int] = []
@@ -68,6 +70,7 @@ def test_a_completion_prefills_its_own_tokens_only(house: sotto.Engine) -> None:
     assert more["choices"][0]["tokens"] == alone["choices"][0]["tokens"]
 
 
+@pytest.mark.real
 def test_a_cut_at_the_end_prefills_nothing_and_a_copy_neither(house: sotto.Engine) -> None:
     prompt = encode(house, " ".join(TEXTS))
     ask(house, "open_session", session="raw", model="sotto/house", tokens=[])
@@ -128,6 +131,7 @@ class Told:
             assert read["end"] == len(should) - 1
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_random_edits_equal_fresh_runs_of_the_same_tokens(deterministic: bool) -> None:
     """All answers if `deterministic`. Else prompts reuse the KV cache, whose batches round differently."""
@@ -145,6 +149,7 @@ def test_random_edits_equal_fresh_runs_of_the_same_tokens(deterministic: bool) -
     assert equal >= (1 if deterministic else 0.9) * answers
 
 
+@pytest.mark.real
 def test_a_gap_must_be_closed(house: sotto.Engine) -> None:
     ask(house, "open_session", session="raw", model="sotto/house", tokens=[5, 6, 7, 8])
     ask(house, "edit_session", session="raw", action="cut", **{"from": 1, "to": 2})
@@ -154,6 +159,7 @@ def test_a_gap_must_be_closed(house: sotto.Engine) -> None:
     assert tokens(house, "raw") == [5, 7, 8]
 
 
+@pytest.mark.real
 def test_a_save_game_holds_token_sessions(house: sotto.Engine, tmp_path: Path) -> None:
     ask(house, "open_session", session="raw", model="sotto/house", tokens=[5, 6, 7, 8])
     ask(house, "edit_session", session="raw", action="cut", **{"from": 1, "to": 2})
@@ -168,6 +174,7 @@ def test_a_save_game_holds_token_sessions(house: sotto.Engine, tmp_path: Path) -
     assert len(sotto.Session(house, "mara").messages) == 1
 
 
+@pytest.mark.real
 def test_sessions_hold_messages_or_tokens(house: sotto.Engine) -> None:
     ask(house, "open_session", session="raw", model="sotto/house", tokens=[5])
     mara = house.session("mara", "You keep the inn.", model="sotto/house")
@@ -179,3 +186,83 @@ def test_sessions_hold_messages_or_tokens(house: sotto.Engine) -> None:
         complete(house, [5], session=mara.id)
     with pytest.raises(ValueError, match=r"invalid prompt 'text': expected an array of tokens"):
         ask(house, "completion", session="raw", prompt="text")
+
+
+SCRIPT = {"token_ids": True, "tokens": ["a", "b"], "fingerprint": '{"model": "a1"}'}  # ids 0 and 1
+
+
+def test_the_typed_methods(engine: sotto.Engine) -> None:
+    engine.load_model("npc", options=json.dumps(SCRIPT))
+    with engine.token_session("raw", (5, 6, 7), model="npc") as raw:
+        assert repr(raw) == "<sotto.TokenSession 'raw'>"
+        answer = raw.complete([8])
+        assert (answer.tokens, answer.text, answer.finish_reason) == ((0, 1), "ab", "stop")
+        assert raw.tokens == [5, 6, 7, 8, 0, 1] and raw.end == 5
+        with raw.copy("copy", 1, 3) as copy:
+            assert copy.tokens == [6, 7] and copy.end == 2
+            assert engine.sessions() == {"copy": 2, "raw": 6}
+        raw.cut(1, 3)
+        with pytest.raises(sotto.InferenceError, match="session 'raw' has no token at position 1"):
+            raw.complete()
+        raw.shift(-2, 3)
+        assert raw.tokens == [5, 8, 0, 1] and raw.end == 3
+        raw.cut(1)
+        assert sotto.TokenSession(engine, "raw").tokens == [5]
+        raw.cut()
+        assert raw.tokens == [] and raw.end == -1
+        assert raw.complete([3], {"max_tokens": 1}).tokens == (0,)
+        raw.pin()
+        raw.pin(False)
+    assert engine.sessions() == {}
+
+
+def test_wrong_edits_are_named(engine: sotto.Engine) -> None:
+    engine.load_model("npc", options=json.dumps(SCRIPT))
+    raw = engine.token_session("raw", [5, 6], model="npc")
+    mara = engine.session("mara", "be kind", model="npc")
+    for call, error, why in (
+        (lambda: raw.cut(0, 3), ValueError, "invalid to '3': expected -1 for the end, or 0 to 2"),
+        (lambda: raw.cut(-1), ValueError, "invalid from_ '-1'"),
+        (lambda: raw.cut("a"), TypeError, "invalid from_ 'a': expected an integer"),  # type: ignore[arg-type]
+        (lambda: raw.shift(-1), ValueError, "invalid delta '-1': expected 0 to"),
+        (lambda: raw.shift(1 << 31), ValueError, "invalid delta"),
+        (lambda: raw.shift(True), TypeError, "invalid delta 'True': expected an integer"),
+        (lambda: raw.copy("mara"), ValueError, "a token session, but it holds messages"),
+        (lambda: raw.complete("abc"), TypeError, "invalid prompt 'abc': expected tokens"),  # type: ignore[arg-type]
+        (lambda: raw.complete([-1]), ValueError, r"invalid prompt\[0\] '-1'"),
+        (lambda: sotto.TokenSession(engine, mara.id).tokens, ValueError, "it holds messages; use Session"),
+        (lambda: sotto.Session(engine, "raw").rewind(), ValueError, "but it holds tokens"),
+        (lambda: engine.token_session("raw"), sotto.InferenceError, "session 'raw' is already open"),
+    ):
+        with pytest.raises(error, match=why):
+            call()
+    assert raw.tokens == [5, 6]
+    raw.close()
+    raw.close()
+    with pytest.raises(sotto.InferenceError, match="session 'raw' is not open"):
+        raw.end  # noqa: B018
+
+
+def test_token_sessions_in_asyncio() -> None:
+    async def main() -> None:
+        async with sotto.aio.Engine(module_dir=SCRIPTED, mode="prioritize_compute") as engine:
+            await engine.load_model("npc", options=SCRIPT)
+            async with await engine.token_session("raw", [5, 6, 7], model="npc") as raw:
+                assert (await raw.complete([8])).tokens == (0, 1)
+                copy = await raw.copy("copy", 1, 3)
+                assert (await copy.tokens(), await copy.end()) == ([6, 7], 2)
+                await copy.aclose()
+                await raw.cut(1, 3)
+                await raw.shift(-2, 3)
+                assert await raw.tokens() == [5, 8, 0, 1]
+                with pytest.raises(ValueError, match="invalid to '9'"):
+                    await raw.cut(0, 9)
+            assert await engine.sessions() == {}
+
+    asyncio.run(main())
+
+
+def test_the_twins_have_the_same_methods() -> None:
+    for blocking, twin in ((sotto.TokenSession, sotto.aio.TokenSession), (sotto.Session, sotto.aio.Session)):
+        names = {name for name in dir(blocking) if not name.startswith("_")} - {"close"}
+        assert names - {name for name in dir(twin) if not name.startswith("_")} <= {"submit"}

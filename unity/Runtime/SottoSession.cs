@@ -133,6 +133,16 @@ namespace Sotto
             return Submit(_engine, SottoOp.EditSession, body, user);
         }
 
+        /// <summary>
+        /// Reads the KV cache of the session: an event of kind Data has it, for <see cref="SottoEngine.RestoreState"/>.
+        /// </summary>
+        /// <remarks>
+        /// The model prefills what its KV cache lacks. The state holds no messages: save these too. It fits one model
+        /// file and one version of the library.
+        /// </remarks>
+        public ulong ReadState(ulong user = 0, SottoFlags flags = SottoFlags.None) =>
+            Submit(_engine, SottoOp.SaveState, About(Id).Name("add_generation_prompt").Value(false), user, flags);
+
         /// <summary>Reads the conversation: the last event's <c>Json</c> has it as <c>messages</c>.</summary>
         public ulong Read(ulong user = 0, SottoFlags flags = SottoFlags.None) =>
             Submit(_engine, SottoOp.ReadSession, About(Id), user, flags);

@@ -131,6 +131,12 @@ std::string read_path(const Fields& body) {
     return *body.text(field::path);
 }
 
+// Returns an empty path for a state that is passed in memory.
+std::string read_state_path(const Fields& body) {
+    const auto* path = body.text(field::path);
+    return path == nullptr ? std::string() : *path;
+}
+
 std::vector<NamedFile> read_files(const Fields& body) {
     constexpr auto kFiles = field::files;
     const Json* files = body.find(kFiles);
@@ -331,9 +337,11 @@ ParsedRequest read_request(sotto_op op, std::string_view text, const std::atomic
     ParsedRequest requested;
     requested.unknown = check_names(op, object);
     check_values(op, body);
-    if (may_be_in_session(op)) {
+    const bool has_tokens = op == SOTTO_OP_SAVE_STATE && body.find(field::prompt) != nullptr &&
+                            body.find(field::messages) == nullptr;
+    if (may_be_in_session(op) && !has_tokens) {
         requested.session = read_in_session(body, text, cancelled);
-    } else if (op == SOTTO_OP_COMPLETION) {
+    } else if (op == SOTTO_OP_COMPLETION || has_tokens) {
         requested.session = read_tokens_in_session(body, text, cancelled);
     } else if (const Json* session = body.find(field::session); session != nullptr && is_completion(op)) {
         body.refuse(
@@ -375,9 +383,11 @@ ParsedRequest read_request(sotto_op op, std::string_view text, const std::atomic
         check_form(body);
         break;
     case SOTTO_OP_SAVE_STATE:
-        requested.path = read_path(body);
+        requested.path = read_state_path(body);
         requested.max_tokens = 1; // the step that prefills the last prompt token generates one token
-        if (in_session || body.find(field::messages) != nullptr) {
+        if (requested.session.holds_tokens) {
+            // the tokens were checked
+        } else if (in_session || body.find(field::messages) != nullptr) {
             check_messages(body, in_session);
             check_tools(body);
             check_template_kwargs(body);
@@ -389,7 +399,7 @@ ParsedRequest read_request(sotto_op op, std::string_view text, const std::atomic
         read_logprobs(body, body.find(field::prompt) == nullptr);
         break;
     case SOTTO_OP_RESTORE_STATE:
-        requested.path = read_path(body);
+        requested.path = read_state_path(body);
         break;
     case SOTTO_OP_SLOTS:
         read_slots(body, requested);

@@ -89,6 +89,13 @@ void EventSender::progress(Slot& slot, float progress) {
     tell(slot, std::move(event));
 }
 
+void EventSender::state(Slot& slot, PageBuffer state, const std::string& info) {
+    auto event = make(slot, SOTTO_EVENT_DATA);
+    event->json = info;
+    event->large = std::move(state);
+    tell(slot, std::move(event));
+}
+
 void EventSender::prefilled(Stream& stream, const PrefillProgress& progress) {
     auto& reply = *stream.reply;
     const auto make_event = [&](std::string json) {

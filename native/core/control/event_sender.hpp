@@ -23,6 +23,8 @@ public:
     void progress(Slot& slot, float progress);
     // Sends how far the prefill of a stream's prompt is.
     void prefilled(Stream& stream, const PrefillProgress& progress);
+    // Sends a saved state, which `info` describes as JSON.
+    void state(Slot& slot, PageBuffer state, const std::string& info);
     // Sends the new parts of a stream's answer.
     void send(Stream& stream, const AnswerIncrement& increment);
     // Sends the finish reason of a complete answer and, after the last choice of a request, the usage and the

@@ -38,6 +38,16 @@ void check_slot(const Model& loaded, std::int32_t slot) {
     }
 }
 
+// Throws unless a request to restore a state without bytes names a file.
+void check_has_state(const ParsedRequest& parsed) {
+    if (parsed.path.empty()) {
+        throw Error(
+            SOTTO_ERROR_ARGUMENT,
+            "missing path: expected the file of a state; sotto_engine_restore_state() takes the state itself"
+        );
+    }
+}
+
 // Throws Error(SOTTO_ERROR_UNSUPPORTED) if the model does not support the
 // operation, or a field of the request that would otherwise be ignored silently.
 void check_can(const Model& loaded, sotto_op op, const ParsedRequest& parsed) {
@@ -66,9 +76,12 @@ void check_can(const Model& loaded, sotto_op op, const ParsedRequest& parsed) {
                 "does not support structured output; remove the field, or use another model"
         );
     }
-    if (!parsed.path.empty() && model.fingerprint.empty()) {
+    const bool has_state = op == SOTTO_OP_SAVE_STATE || op == SOTTO_OP_RESTORE_STATE;
+    if ((has_state || !parsed.path.empty()) && model.fingerprint.empty()) {
         throw Error(
-            SOTTO_ERROR_UNSUPPORTED, backend("path") + "does not support saved states; use another model"
+            SOTTO_ERROR_UNSUPPORTED,
+            backend(parsed.path.empty() ? "state" : "path") +
+                "does not support saved states; use another model"
         );
     }
     if (parsed.logprobs && !model.can(SOTTO_CAPABILITY_LOGPROBS)) {
@@ -230,6 +243,7 @@ void RequestIntake::answer(Slot& slot, ParsedRequest parsed) {
     const bool restores =
         op == SOTTO_OP_RESTORE_STATE || (op == SOTTO_OP_SLOTS && parsed.action == SlotAction::restore);
     if (restores && slot.submission.state == nullptr) {
+        check_has_state(parsed);
         sender_.accepted(slot);
         files_.states.read(slot, parsed.path, max_state_size(entry->model->info())); // file_done() continues
         return;
@@ -250,7 +264,8 @@ void RequestIntake::start(Slot& slot, ModelEntry& entry, ParsedRequest parsed, T
     auto streams = streams_for(reply, entry);
     streams_.preparer().retry();
     streams_.table().reserve(streams.size());
-    if (reply->state == nullptr) { // a restore request was accepted before its file was read
+    const bool was_read = reply->state != nullptr && !reply->parsed.path.empty();
+    if (!was_read) { // a restore request was accepted before its file was read
         sender_.accepted(slot);
     }
     streams_.add(std::move(streams));

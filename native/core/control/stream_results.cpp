@@ -142,15 +142,8 @@ void StreamResults::hear(Stream& stream, const sotto_step_item& work, const Answ
     }
     auto& reply = *stream.reply;
     if (reply.op == SOTTO_OP_SAVE_STATE) {
-        if (increment.last) { // frees the slot before the file is written
-            files_.write(
-                reply.slot,
-                reply.parsed.path,
-                std::move(stream.output.saved_state),
-                stream.output.saved_tokens
-            );
-            reply.over = true;
-            ender_.conclude(stream);
+        if (increment.last) {
+            saved(stream);
         }
         return;
     }
@@ -159,6 +152,21 @@ void StreamResults::hear(Stream& stream, const sotto_step_item& work, const Answ
     if (increment.last) {
         finish(stream, increment);
     }
+}
+
+// Sends a saved state, or writes it to its file.
+void StreamResults::saved(Stream& stream) {
+    auto& reply = *stream.reply;
+    auto& output = stream.output;
+    if (reply.parsed.path.empty()) {
+        auto response = state_json({}, output.saved_tokens, output.saved_state.size());
+        sender_.state(reply.slot, std::move(output.saved_state), response);
+        ender_.answer(stream, std::move(response));
+        return;
+    }
+    files_.write(reply.slot, reply.parsed.path, std::move(output.saved_state), output.saved_tokens);
+    reply.over = true;
+    ender_.conclude(stream); // frees the slot before the file is written
 }
 
 // Ends a choice whose answer is complete. If guardrails must check it with models, which may need its slot,

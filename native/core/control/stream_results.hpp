@@ -52,6 +52,7 @@ private:
     void stepped(const Job& job, const StepJob& step, std::size_t index) noexcept;
     void tell_prefill(Stream& stream);
     void hear(Stream& stream, const sotto_step_item& work, const AnswerIncrement& increment);
+    void saved(Stream& stream);
     void finish(Stream& stream, const AnswerIncrement& increment);
     void check(const std::shared_ptr<Reply>& reply);
     void checked(Reply& reply, const CheckResult& result) noexcept;

@@ -10,6 +10,7 @@
 
 #include "base/mpsc_queue.hpp"
 #include "platform/clock.hpp"
+#include "platform/pages.hpp"
 
 namespace sotto {
 
@@ -27,6 +28,7 @@ struct Event : MpscNode {
     std::string json;
     std::string error; // of a failed request's last event
     std::string data;  // bytes of a result that is not text
+    PageBuffer large;  // the same, if there are many
     sotto_status status = SOTTO_OK;
     std::uint32_t tokens = 0;
     float progress = 0;

@@ -73,6 +73,9 @@ std::string open_session_body(const SessionOpening& opening) {
         inner(opening.messages, '[', ']', "desc->messages", "a JSON array of messages");
         body.add("messages", opening.messages);
     }
+    if (opening.tokens) {
+        body.add("tokens", to_text(Json(*opening.tokens)));
+    }
     if (opening.pinned) {
         body.add("pinned", "true");
     }
@@ -114,6 +117,21 @@ std::string rewind_body(std::string_view id, std::uint32_t turns) {
     body.add_text("session", id);
     body.add("action", quoted("rewind"));
     body.add("turns", std::to_string(turns));
+    return body.take();
+}
+
+std::string edit_body(const SessionEdit& edit) {
+    Body body;
+    body.add_text("session", edit.session);
+    body.add_text("action", edit.action);
+    body.add("from", std::to_string(edit.from));
+    body.add("to", std::to_string(edit.to));
+    if (!edit.to_session.empty()) {
+        body.add_text("to_session", edit.to_session);
+    }
+    if (edit.action == "shift") {
+        body.add("delta", std::to_string(edit.delta));
+    }
     return body.take();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,17 @@ struct SessionOpening {
     std::string_view from;     // session to fork; empty: none
     std::uint32_t keep = 0;    // number of first messages of `from` to copy; 0: all
     bool pinned = false;
+    std::optional<std::span<const std::int32_t>> tokens; // of a token session
+};
+
+// An edit of a token session: action "cut", "copy" or "shift", on the positions from `from` to before `to`.
+struct SessionEdit {
+    std::string_view session = {};
+    std::string_view action = {};
+    std::int32_t from = 0;
+    std::int32_t to = -1;             // -1: the end
+    std::string_view to_session = {}; // of "copy"
+    std::int32_t delta = 0;           // of "shift"
 };
 
 struct SessionTurn {
@@ -38,6 +50,7 @@ std::string session_body(
 
 // `turns`: number of last turns to drop.
 std::string rewind_body(std::string_view id, std::uint32_t turns);
+std::string edit_body(const SessionEdit& edit);
 
 // Returns `text` as a JSON string literal. Throws std::bad_alloc.
 std::string quoted(std::string_view text);

@@ -336,7 +336,10 @@ Turn Sessions::begin(sotto_op op, sotto_request request, ParsedRequest& parsed, 
     }
     const auto& session = find(requested.id);
     const bool speaks = op == SOTTO_OP_CHAT || op == SOTTO_OP_COMPLETION;
-    check_holds(requested.id, *session, requested.holds_tokens);
+    const bool adds_nothing = op == SOTTO_OP_SAVE_STATE && requested.messages.empty();
+    if (!adds_nothing || requested.holds_tokens) { // otherwise either kind of session
+        check_holds(requested.id, *session, requested.holds_tokens);
+    }
     if (speaks) {
         check_is_free(requested.id, *session, "fork the session");
     }

@@ -100,7 +100,10 @@ std::uint64_t state_size(std::string_view header) {
 
 std::string_view state_payload(std::string_view blob, std::string_view wanted) {
     const auto size = state_size(blob.substr(0, kStateHeader));
-    if (size != blob.size()) {
+    if (blob.size() > size) {
+        refuse("is damaged: " + std::to_string(blob.size() - size) + " bytes follow its end");
+    }
+    if (blob.size() < size) {
         refuse(
             "is truncated: it has " + std::to_string(blob.size()) + " of its " + std::to_string(size) +
             " bytes"

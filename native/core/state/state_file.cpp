@@ -89,10 +89,6 @@ PageBuffer read_blob(FileReader& reader, std::uint64_t max_size) {
     return blob;
 }
 
-std::string told(const std::string& path, std::uint64_t tokens, std::uint64_t bytes) {
-    return to_text(Ordered{{"path", path}, {"tokens", tokens}, {"bytes", bytes}});
-}
-
 } // namespace
 
 std::unique_ptr<FileReader> open_reader(
@@ -116,7 +112,14 @@ PageBuffer save_state(Model& model, void* stream, std::uint32_t& tokens) {
 
 std::string restore_state(Model& model, const std::string& path, const PageBuffer& state) {
     const auto tokens = model.restore(state_payload(state.view(), model.info().fingerprint));
-    return told(path, tokens, state.size());
+    return state_json(path, tokens, state.size());
+}
+
+std::string state_json(const std::string& path, std::uint64_t tokens, std::uint64_t bytes) {
+    auto json = path.empty() ? Ordered::object() : Ordered{{"path", path}};
+    json["tokens"] = tokens;
+    json["bytes"] = bytes;
+    return to_text(json);
 }
 
 PageBuffer save_slot(Model& model, std::uint32_t slot, std::uint32_t& tokens) {
@@ -151,7 +154,7 @@ std::uint64_t max_state_size(const ModelInfo& info) noexcept {
 
 void StateWrite::run() {
     replace_file({"path", path_}, state_.view());
-    response_ = slot_ < 0 ? told(path_, tokens_, state_.size())
+    response_ = slot_ < 0 ? state_json(path_, tokens_, state_.size())
                           : to_text(
                                 Ordered{
                                     {"id_slot", slot_},

@@ -18,9 +18,11 @@ namespace sotto {
 
 // Returns the whole KV cache state of a stream. Sets `tokens` to the number of tokens in the state.
 PageBuffer save_state(Model& model, void* stream, std::uint32_t& tokens);
-// Restores `state`, read from `path`, into the model's KV cache. Returns `path`, the number of tokens and the
-// size in bytes, as JSON.
+// Restores `state`, read from `path`, into the model's KV cache. Returns state_json().
 std::string restore_state(Model& model, const std::string& path, const PageBuffer& state);
+
+// Returns the response about a state as JSON. `path`: its file; empty: none.
+std::string state_json(const std::string& path, std::uint64_t tokens, std::uint64_t bytes);
 
 // The same for a slot by its number. restore_slot() returns the number of the slot, and the tokens and bytes
 // that were restored, as JSON.

@@ -185,16 +185,12 @@ class KeepsState(Base):
         body = self._body()
         body.pop("return_tokens")
         body["prompt"] = tokens[: max(1, self._context() - 1)]
-        with _file() as path, translated(LlamaError):
-            self._engine().save_state({**body, "path": path})
-            with open(path, "rb") as file:
-                return file.read()
+        with translated(LlamaError):
+            return self._engine().read_state(body)
 
     def _restore(self, blob: bytes) -> None:
-        with _file() as path, translated(LlamaError):
-            with open(path, "wb") as file:
-                file.write(blob)
-            self._engine().restore_state({"model": self._model().model, "path": path})
+        with translated(LlamaError):
+            self._engine().restore_state({"model": self._model().model}, blob)
 
     # Adapters
 
@@ -274,16 +270,3 @@ def release(opened: Opened, adapters: dict[object, Json]) -> None:
             opened.engine.lora_unload(opened.model, name=one["name"])
     adapters.clear()
     opened.close()
-
-
-@contextmanager
-def _file() -> Iterator[str]:
-    """Context manager that yields the path of a temporary file, which only this user can read."""
-    import tempfile  # lazy, as importing it takes long
-
-    handle, path = tempfile.mkstemp(".state", "sotto-")
-    os.close(handle)
-    try:
-        yield path
-    finally:
-        os.unlink(path)

@@ -207,6 +207,9 @@ namespace Sotto.Interop
         public uint keep;
         public int pinned;
         public ulong user;
+        public int* tokens;
+        public uint token_count;
+        public uint reserved;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -464,6 +467,7 @@ namespace Sotto.Interop
         public IntPtr write;
         public IntPtr progress;
         public void* context;
+        public IntPtr reserve;
     }
 
     [StructLayout(LayoutKind.Sequential)]
@@ -629,6 +633,9 @@ namespace Sotto.Interop
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_quantize_write_fn(void* context, ulong offset, void* bytes, UIntPtr count);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int sotto_quantize_reserve_fn(void* context, ulong bytes);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int sotto_quantize_fn(void* self, sotto_quantize_source* source, sotto_str* reason);
@@ -959,6 +966,21 @@ namespace Sotto.Interop
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_say(sotto_engine* engine, sotto_say_desc* desc, ulong* request);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_cut_session(sotto_engine* engine, sotto_str id, int from, int to, uint flags, ulong* request);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_copy_session(sotto_engine* engine, sotto_str id, sotto_str to_session, int from, int to, uint flags, ulong* request);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_shift_session(sotto_engine* engine, sotto_str id, int from, int to, int delta, uint flags, ulong* request);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_read_state(sotto_engine* engine, sotto_str session, uint flags, ulong* request);
+
+        [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int sotto_engine_restore_state(sotto_engine* engine, sotto_str model, sotto_str state, uint flags, ulong* request);
 
         [DllImport(Library.Name, CallingConvention = CallingConvention.Cdecl)]
         public static extern int sotto_engine_save_game(sotto_engine* engine, sotto_str path, uint flags, ulong* request);
