@@ -20,6 +20,7 @@
 //   parkable       true: streams can be parked; unpark_tokens (0) must be prefilled again, plus
 //                  lost_tokens (0) if slots were resized and no state was restored since
 //   deltas         array of arrays: deltas for each token; the last array is for the end
+//   plays          instead of deltas: by the text of the last user message, an array of deltas for each round
 //   fingerprint    identifies compatible states; the state is the script's "state", default "remembered"
 //   stops          array of stop sequences of the model
 //   load_ms, open_ms, token_ms, prompt_token_ms    delays in real time
@@ -200,7 +201,8 @@ sotto_status SOTTO_CALL open_stream(
     made->remaining = info->prompt_tokens - std::min(info->cached_tokens, info->prompt_tokens);
     model.stops = script.has("stops") ? script.values["stops"].dump() : "";
     info->stops = {model.stops.data(), model.stops.size()};
-    info->parsed = script.has("deltas");
+    made->script = deltas_of(script, desc->body);
+    info->parsed = !made->script.is_null();
     model.settings =
         request->wants_settings && script.has("settings") ? script.values["settings"].dump() : "";
     info->settings = {model.settings.data(), model.settings.size()};
@@ -211,18 +213,10 @@ sotto_status SOTTO_CALL open_stream(
 
 // Returns the script's deltas for token number `said`; the remaining ones at the end.
 sotto_status SOTTO_CALL parse_stream(
-    void*, void* handle, void* stream_handle, sotto_str, std::int32_t last, sotto_str* deltas, sotto_str*
+    void*, void*, void* stream_handle, sotto_str, std::int32_t last, sotto_str* deltas, sotto_str*
 ) {
-    const auto& all = static_cast<Model*>(handle)->script.values["deltas"];
     auto& stream = *static_cast<Stream*>(stream_handle);
-    auto told = json::array();
-    for (const auto end = last != 0 ? all.size() : std::min(all.size() - 1, stream.said);
-         stream.read < end;) {
-        for (const auto& delta : all[stream.read++]) {
-            told.push_back(delta);
-        }
-    }
-    stream.deltas = told.dump();
+    read_deltas(stream, last != 0);
     *deltas = {stream.deltas.data(), stream.deltas.size()};
     return SOTTO_OK;
 }

@@ -14,7 +14,8 @@ struct Stream {
     std::vector<std::string> tokens;
     std::uint32_t remaining = 0;
     std::size_t said = 0;
-    std::size_t read = 0; // of the script's deltas
+    json script;          // its deltas for each token; null: its text is the answer
+    std::size_t read = 0; // of `script`
     bool parked = false;
     std::int32_t slot = -1;   // number of its slot, if the script numbers slots
     std::uint32_t prompt = 0; // number of tokens of its prompt
@@ -45,6 +46,39 @@ struct Model {
     std::string fingerprint;
     std::string why;
 };
+
+// Returns the deltas of a request; null if the script has none. A play's round is the number of answers
+// after the last user message.
+inline json deltas_of(const Script& script, const sotto_str& text) {
+    if (!script.has("plays")) {
+        return script.values.value("deltas", json());
+    }
+    const auto body = json::parse(std::string_view(text.data, text.size));
+    std::string said;
+    std::size_t round = 0;
+    for (const auto& message : body["messages"]) {
+        if (message["role"] == "user") {
+            said = message["content"];
+            round = 0;
+        } else if (message["role"] == "assistant") {
+            ++round;
+        }
+    }
+    const auto rounds = script.values["plays"].value(said, json());
+    return rounds.empty() ? json() : rounds[std::min(round, rounds.size() - 1)];
+}
+
+// Reads the deltas for the next token; at the end of the answer, the remaining ones.
+inline void read_deltas(Stream& stream, bool last) {
+    const auto& all = stream.script;
+    auto told = json::array();
+    for (const auto end = last ? all.size() : std::min(all.size() - 1, stream.said); stream.read < end;) {
+        for (const auto& delta : all[stream.read++]) {
+            told.push_back(delta);
+        }
+    }
+    stream.deltas = told.dump();
+}
 
 // Returns the next part of the script's data with the next token; after the last part, the response.
 inline void give_data(const Script& script, Stream& stream, sotto_step_item& work) {

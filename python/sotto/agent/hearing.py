@@ -1,0 +1,59 @@
+"""`Hearing`: puts the parts of one answer together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+from ..completion import Delta, Usage
+from ..event import FinishReason
+
+
+class RawCall(NamedTuple):
+    """A call as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Hearing:
+    """What was heard of one answer so far."""
+
+    def __init__(self) -> None:
+        self.text = self.reasoning = ""
+        self.finish_reason: FinishReason = ""
+        self.usage = Usage()
+        self._calls: dict[int, dict[str, str]] = {}
+
+    @property
+    def calls(self) -> list[RawCall]:
+        """The calls, in the model's order."""
+        return [RawCall(**one) for _, one in sorted(self._calls.items())]
+
+    def add(self, delta: Delta) -> None:
+        """Adds a part."""
+        self.text += delta.text
+        self.reasoning += delta.reasoning
+        if delta.replacement is not None:
+            self.text = delta.replacement
+        if delta.finish_reason:
+            self.finish_reason = cast(FinishReason, delta.finish_reason)
+        if told := delta.raw.get("usage"):
+            cached = (told.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
+            self.usage = Usage(told.get("prompt_tokens", 0), told.get("completion_tokens", 0), cached)
+        for choice in delta.raw.get("choices") or ():
+            for part in (choice.get("delta") or {}).get("tool_calls") or ():
+                self._add_call(part)
+
+    def _add_call(self, part: Mapping[str, Any]) -> None:
+        call = self._calls.setdefault(part.get("index", 0), {"id": "", "name": "", "arguments": ""})
+        function = part.get("function") or {}
+        call["id"] = part.get("id") or call["id"]
+        call["name"] += function.get("name") or ""
+        call["arguments"] += function.get("arguments") or ""
+
+
+def total(usages: list[Usage]) -> Usage:
+    """Returns the sum of token counts."""
+    return Usage(*(sum(one) for one in zip(*usages, strict=True))) if usages else Usage()
