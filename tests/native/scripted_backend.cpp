@@ -212,9 +212,8 @@ sotto_status SOTTO_CALL open_stream(
 }
 
 // Returns the script's deltas for token number `said`; the remaining ones at the end.
-sotto_status SOTTO_CALL parse_stream(
-    void*, void*, void* stream_handle, sotto_str, std::int32_t last, sotto_str* deltas, sotto_str*
-) {
+sotto_status SOTTO_CALL
+parse_stream(void*, void*, void* stream_handle, sotto_str, std::int32_t last, sotto_str* deltas, sotto_str*) {
     auto& stream = *static_cast<Stream*>(stream_handle);
     read_deltas(stream, last != 0);
     *deltas = {stream.deltas.data(), stream.deltas.size()};

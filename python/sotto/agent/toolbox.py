@@ -44,7 +44,7 @@ class Toolbox:
         return iter(self._tools.values())
 
     def get(self, name: str) -> Tool | None:
-        """Returns the tool of a name; None: there is none."""
+        """Returns the tool of a name; None if the name is unknown."""
         return self._tools.get(name)
 
     def offered(self, character: str, priority: Priority) -> list[Schema]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._hub import OURS
 from .._typing import Unpack
 from .._values import string, truth, typed, whole, wrong_type
-from ..completion import DeltaStream
+from ..completion import Delta, DeltaStream
 from ..engine import Engine
 from ..errors import InferenceError, SottoError, Status
 from ..store import Store
@@ -20,6 +20,10 @@ from .sampling import CHARACTER_SAMPLING
 from .sheet import Sheet
 from .summary import Summarizer
 from .talk import Talk
+
+if TYPE_CHECKING:
+    from ..agent import Agent, AgentStream, AuditLog, Call, Permissions
+    from ..session import Session
 
 HOUSE, MINILM = "sotto/house", "sotto/minilm"
 _MOST = 1 << 20
@@ -35,21 +39,35 @@ class Saying:
 
     The turn is remembered when the last piece has been taken. Closing it before cancels the answer, and
     nothing is remembered. If guardrails withdraw an answer that was spoken, `text` is its replacement.
+
+    Attributes:
+        calls: The calls of tools that have ended.
     """
 
-    def __init__(self, deltas: DeltaStream, remember: Callable[[str], None]) -> None:
+    def __init__(self, deltas: DeltaStream | AgentStream, remember: Callable[[str], None]) -> None:
+        self.calls: list[Call] = []
         self._deltas = deltas
         self._remember = remember
+        self._before = ""  # what was said before the last calls
         self._pieces: list[str] = []
 
     def __iter__(self) -> Iterator[str]:
-        for delta in self._deltas:
-            if delta.text:
-                self._pieces.append(delta.text)
-                yield delta.text
-            if delta.replacement is not None:
-                self._pieces = [delta.replacement]
+        for event in self._deltas:
+            if not isinstance(event, Delta):
+                self._hear(event)
+                continue
+            if event.text:
+                piece = f" {event.text}" if self._before and not self._pieces else event.text
+                self._pieces.append(piece)
+                yield piece
+            if event.replacement is not None:
+                self._pieces = [event.replacement]
         self._remember(self.text)
+
+    def _hear(self, call: Call) -> None:
+        self._before, self._pieces = self.text, []
+        if call.status != "running":
+            self.calls.append(call)
 
     def __enter__(self) -> Saying:
         return self
@@ -60,7 +78,7 @@ class Saying:
     @property
     def text(self) -> str:
         """What was said so far, or what takes its place."""
-        return "".join(self._pieces).strip()
+        return (self._before + "".join(self._pieces)).strip()
 
     def close(self) -> None:
         """Cancels what has not been said."""
@@ -76,6 +94,8 @@ class Character:
 
     `mood`, `place`, `time` and `relationships` are state that the game reads and writes at any time; the
     next answer follows them. `save()` keeps them in the store.
+
+    With `tools`, the model acts: `sotto.agent` runs its calls, and the character speaks when they have ended.
 
     One thread at a time talks to a character; different characters may talk at the same time.
 
@@ -94,6 +114,9 @@ class Character:
             For models of half a billion parameters or more; "sotto/house" cannot summarize.
         forgetting: When memories are deleted.
         request: Further fields of its chat requests, such as `max_tokens` or `lora`.
+        tools: What it can do, as for `sotto.agent.Agent`; they get its `id` as the character.
+        permissions: Decides about each call before it runs; None: each call runs.
+        audit: Log of every call; None: no log is kept.
         clock: Returns the time in seconds since 1970; a game passes its own, so that no character
             forgets while it is paused.
     """
@@ -113,6 +136,9 @@ class Character:
         summaries: bool = False,
         forgetting: Forgetting | None = None,
         request: Mapping[str, Any] | None = None,
+        tools: Iterable[Any] = (),
+        permissions: Permissions | None = None,
+        audit: AuditLog | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         if not isinstance(engine, Engine):
@@ -137,7 +163,9 @@ class Character:
         self._memory_tokens = whole("memory_tokens", memory_tokens, _MOST)
         if history_tokens is None:
             history_tokens = _SHORT_HISTORY if model in OURS else _HISTORY
-        self._talk = Talk(engine, self.id, self._model, whole("history_tokens", history_tokens, _MOST))
+        agent = _agent_maker(tools, permissions, audit, self.id)
+        kept = whole("history_tokens", history_tokens, _MOST)
+        self._talk = Talk(engine, self.id, self._model, kept, agent)
         self._summarizer = Summarizer(engine, self._model) if truth("summaries", summaries) else None
         self._spoken: list[str] = []  # exchanges that the conversation still holds, oldest first
         self._closed = False
@@ -327,3 +355,22 @@ class Character:
         if self.memories is None:
             raise SottoError(_NO_STORE, Status.STATE)
         return self.memories
+
+
+def _agent_maker(
+    tools: Iterable[Any], permissions: Permissions | None, audit: AuditLog | None, character: str
+) -> Callable[[Session], Agent] | None:
+    """Returns a function that makes the agent of a session; None without tools."""
+    given = tools if isinstance(tools, str | bytes) else [*tools]
+    if not given and permissions is None and audit is None:
+        return None
+    from ..agent import Agent, AuditLog, Permissions
+    from ..agent.toolbox import Toolbox
+
+    kit: dict[str, Any] = {
+        "tools": [*Toolbox(given)],
+        "permissions": Permissions() if permissions is None else permissions,
+        "audit": AuditLog() if audit is None else audit,
+        "character": character,
+    }
+    return lambda session: Agent(session, **kit)

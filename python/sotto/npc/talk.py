@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..completion import DeltaStream
 from ..engine import Engine
 from ..session import Session
+
+if TYPE_CHECKING:
+    from ..agent import Agent, AgentStream
 
 Message = dict[str, Any]
 
@@ -21,17 +24,29 @@ class Talk:
         session_id: Id of the session. One that is open already is continued.
         model: Id of the model.
         tokens: Most tokens of messages that stay, the system message not counted.
+        agent: Makes the agent that runs the calls of a session; None: the model has no tools.
     """
 
-    def __init__(self, engine: Engine, session_id: str, model: str, tokens: int) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        session_id: str,
+        model: str,
+        tokens: int,
+        agent: Callable[[Session], Agent] | None = None,
+    ) -> None:
         self._engine = engine
         self._id = session_id
         self._model = model
         self._tokens = tokens
         self._session: Session | None = None
         self._system = ""
+        self._make_agent = agent
+        self._agent: Agent | None = None
 
-    def stream(self, system: str, text: str, fields: Mapping[str, Any], **options: Any) -> DeltaStream:
+    def stream(
+        self, system: str, text: str, fields: Mapping[str, Any], **options: Any
+    ) -> DeltaStream | AgentStream:
         """Says something to the character. Opens the session at the first turn.
 
         Args:
@@ -40,7 +55,12 @@ class Talk:
             fields: Further fields of the chat request.
             **options: See `RequestOptions`.
         """
-        return self._opened(system).stream(text, fields, **options)
+        session = self._opened(system)
+        if self._make_agent is None:
+            return session.stream(text, fields, **options)
+        if self._agent is None or self._agent.session is not session:
+            self._agent = self._make_agent(session)
+        return self._agent.stream(text, fields, **options)
 
     def trim(self) -> list[Message]:
         """Removes the oldest turns if there are too many, down to half of what may stay.
