@@ -60,7 +60,9 @@ def shape_of(annotation: Any, path: str, within: tuple[Any, ...] = ()) -> Shape:
     """
     if len(within) > _MAX_DEPTH:
         raise ArgumentError(f"invalid annotation of {path}: expected at most {_MAX_DEPTH} levels; flatten it")
-    if isinstance(annotation, abc.Hashable) and annotation in _SCALARS:
+    if not isinstance(annotation, abc.Hashable):
+        raise ArgumentError(invalid(f"annotation of {path}", annotation, _EXPECTED))
+    if annotation in _SCALARS:
         return _SCALARS[annotation]
     origin, given = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
