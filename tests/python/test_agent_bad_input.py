@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -237,7 +237,7 @@ def test_arguments_of_schemas_are_checked(made: Callable[..., Call]) -> None:
 # The end of the interpreter
 
 _ENDING = """
-import json, sys, threading, time
+import sys, threading, time
 sys.path.insert(0, {folder!r})
 import sotto
 from agent_script import call, calls, options, says
@@ -272,8 +272,6 @@ print("ends", flush=True)
     ],
 )
 def test_the_interpreter_may_end_in_a_call(kind: str, start: str, end: str) -> None:
-    from pathlib import Path
-
     asynchronous = kind == "coroutine"
     code = _ENDING.format(
         folder=str(Path(__file__).parent),
@@ -316,8 +314,6 @@ if child == 0:
     os._exit(9)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), agent.say("hi").text)
 """
-    from pathlib import Path
-
     filled = code.format(folder=str(Path(__file__).parent), scripted=ENVIRONMENT["SOTTO_TEST_SCRIPTED"])
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", filled],
@@ -327,4 +323,3 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), agent.say("hi").text)
         timeout=120,
     )
     assert done.stdout == "7 Well.\n", done.stdout + done.stderr
-    assert json.loads("7") == 7
