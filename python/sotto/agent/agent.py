@@ -86,6 +86,10 @@ class Agent(Unique):
         max_result: Maximum characters of a result. The rest is cut, and the model is informed of it.
         marker: Returns the text of a `tool` message for the name of a tool and its result; None: between
             lines that name it as data, and on one line for Sotto's own models.
+        min_call_probability: Probability of the first token of a call from which the first answer of a turn
+            is taken as a call. Below it, and if that answer is text, the model is asked again without tools:
+            small models mix up calls and speech. 0: the answer is taken as it is. None: 0, and 0.75 for
+            Sotto's own models.
 
     Raises:
         ArgumentError: Two tools have the same name, or an argument is out of range.
@@ -108,6 +112,7 @@ class Agent(Unique):
         time_limit: float = TIME_LIMIT,
         max_result: int = MAX_RESULT,
         marker: Marker | None = None,
+        min_call_probability: float | None = None,
     ) -> None:
         if not isinstance(session, sessions.Session):
             raise wrong_type("session", session, "a session of sotto.Engine; sotto.agent.aio has asyncio's")
@@ -124,6 +129,7 @@ class Agent(Unique):
             time_limit,
             max_result,
             marker,
+            min_call_probability,
         )
         self._slot = TurnSlot()
 

@@ -84,6 +84,7 @@ class Agent(Unique):
         time_limit: float = TIME_LIMIT,
         max_result: int = MAX_RESULT,
         marker: Marker | None = None,
+        min_call_probability: float | None = None,
     ) -> None:
         if not isinstance(session, aio.Session):
             raise wrong_type("session", session, "a session of sotto.aio.Engine")
@@ -100,6 +101,7 @@ class Agent(Unique):
             time_limit,
             max_result,
             marker,
+            min_call_probability,
         )
         self._slot = TurnSlot()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
@@ -52,6 +53,15 @@ class Hearing:
         call["id"] = part.get("id") or call["id"]
         call["name"] += function.get("name") or ""
         call["arguments"] += function.get("arguments") or ""
+
+
+def call_probability(delta: Delta) -> float | None:
+    """Returns the probability of the first token of a call; 0 if a part is text, None if it is neither."""
+    for choice in delta.raw.get("choices") or ():
+        if (choice.get("delta") or {}).get("tool_calls"):
+            tokens = (choice.get("logprobs") or {}).get("content") or ({"logprob": 0.0},)
+            return math.exp(tokens[0]["logprob"])
+    return 0.0 if delta.text else None
 
 
 def total(usages: list[Usage]) -> Usage:

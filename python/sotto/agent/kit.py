@@ -22,7 +22,7 @@ _MOST_RESULT = 1 << 24
 
 @dataclass(frozen=True)
 class Kit:
-    """Arguments of `Agent`, checked. `marker` None: chosen by the model."""
+    """Arguments of `Agent`, checked. `marker` and `min_call_probability` None: chosen by the model."""
 
     toolbox: Toolbox
     permissions: Permissions
@@ -33,6 +33,7 @@ class Kit:
     time_limit: float
     max_result: int
     marker: Marker | None
+    min_call_probability: float | None
 
 
 def make_kit(
@@ -45,6 +46,7 @@ def make_kit(
     time_limit: float,
     max_result: int,
     marker: Marker | None,
+    min_call_probability: float | None,
 ) -> Kit:
     """Checks the arguments of `Agent`."""
     if permissions is not None:
@@ -57,6 +59,8 @@ def make_kit(
         raise ArgumentError(invalid("time_limit", time_limit, "a positive number of seconds"))
     if whole("max_result", max_result, _MOST_RESULT) < 64:
         raise ArgumentError(invalid("max_result", max_result, "at least 64 characters"))
+    if min_call_probability is not None and number("min_call_probability", min_call_probability) > 1:
+        raise ArgumentError(invalid("min_call_probability", min_call_probability, "a number from 0 to 1"))
     return Kit(
         Toolbox(tools),
         Permissions() if permissions is None else permissions,
@@ -67,4 +71,5 @@ def make_kit(
         float(time_limit),
         max_result,
         marker,
+        min_call_probability,
     )

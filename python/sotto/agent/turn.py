@@ -12,15 +12,18 @@ from ..completion import Delta
 from ..errors import SottoError, Status
 from ..messages import MessagesInput, as_messages
 from .calls import Calls, RoundContext
-from .hearing import Hearing, total
+from .first import First
+from .hearing import Hearing, call_probability, total
 from .kit import Kit
-from .ports import Message, Port
+from .ports import Deltas, Message, Port
 from .records import Answer, Call, Round
 from .results import marked, plain
 
 Event = Delta | Call
 
-_UNDO_TRIES, _UNDO_PAUSE = 200, 0.02  # seconds between tries to rewind a session whose answer is cancelled
+MIN_CALL_PROBABILITY = 0.75  # for Sotto's own models, which were trained to call whatever tools they have
+
+_BUSY_TRIES, _BUSY_PAUSE = 200, 0.02  # seconds between tries, while a session ends a cancelled answer
 
 
 class Turn:
@@ -51,7 +54,7 @@ class Turn:
         self._options = dict(options)
         self._priority = options.get("priority", "normal")
         self._offered = kit.toolbox.offered(kit.character, self._priority)
-        self._marker = kit.marker
+        self._ours: bool | None = None  # the model is Sotto's own; None: not known yet
         self._added = 0  # messages that the session has of this turn
 
     @property
@@ -89,16 +92,74 @@ class Turn:
 
     async def _hear(self, said: list[Message], emit: Callable[[Event], None]) -> Hearing:
         """Sends messages, and returns the answer."""
+        fields = self._request()
+        least = await self._min_probability(fields)
         hearing = Hearing()
-        deltas = self._port.stream(said, self._request(), self._options)
+        if not least or not await self._listen(said, {**fields, "logprobs": True}, hearing, emit, least):
+            if least:
+                fields.pop("tools")
+                hearing = Hearing()
+            await self._listen(said, fields, hearing, emit)
+        self._added += len(said) + 1
+        return hearing
+
+    async def _min_probability(self, fields: Mapping[str, Any]) -> float:
+        """Returns the probability that a call needs in this round; 0: the answer is taken as it is."""
+        if "tools" not in fields or self.rounds or fields.get("tool_choice", "auto") != "auto":
+            return 0.0
+        if (given := self._kit.min_call_probability) is not None:
+            return given
+        return MIN_CALL_PROBABILITY if await self._is_ours() else 0.0
+
+    async def _listen(
+        self,
+        said: list[Message],
+        fields: dict[str, Any],
+        hearing: Hearing,
+        emit: Callable[[Event], None],
+        least: float = 0.0,
+    ) -> bool:
+        """Streams an answer. Returns False, and cancels it, once it is no call of the probability `least`."""
+        deltas = await self._begun(said, fields)
+        held: list[Delta] | None = [] if least else None
         try:
             async for delta in deltas:
                 hearing.add(delta)
-                emit(delta)
+                if held is None:
+                    emit(delta)
+                    continue
+                held.append(delta)
+                if (probability := call_probability(delta)) is None:
+                    continue
+                if probability < least:
+                    return False
+                for one in held:
+                    emit(one)
+                held = None
         finally:
             await deltas.aclose()
-        self._added += len(said) + 1
-        return hearing
+        for one in held or ():
+            emit(one)
+        return True
+
+    async def _begun(self, said: list[Message], fields: dict[str, Any]) -> Deltas:
+        """Submits a request. Waits for the end of the one before, which may have been cancelled just now."""
+        for _ in range(_BUSY_TRIES):
+            deltas = First(self._port.stream(said, fields, self._options))
+            try:
+                await deltas.begin()
+                return deltas
+            except SottoError as error:
+                if error.status != Status.BUSY:
+                    raise
+            await asyncio.sleep(_BUSY_PAUSE)
+        return self._port.stream(said, fields, self._options)
+
+    async def _is_ours(self) -> bool:
+        if self._ours is None:
+            model = self._fields.get("model") or (await self._port.read()).get("model")
+            self._ours = model in OURS
+        return self._ours
 
     def _request(self) -> dict[str, Any]:
         number = len(self.rounds) + 1
@@ -148,10 +209,7 @@ class Turn:
         """Returns the messages with the results of a round, marked as data."""
         for name in calls.untrusted:
             self._kit.permissions.distrust(self._port.id, name)
-        if self._marker is None:
-            model = self._fields.get("model") or (await self._port.read()).get("model")
-            self._marker = plain if model in OURS else marked
-        mark = self._marker
+        mark = self._kit.marker or (plain if await self._is_ours() else marked)
         return [
             {"role": "tool", "tool_call_id": call.id, "content": mark(call.tool, call.result)}
             for call in calls.records
@@ -169,7 +227,7 @@ class Turn:
         """Removes the messages of the turn from the session."""
         if not self._added:
             return
-        for _ in range(_UNDO_TRIES):
+        for _ in range(_BUSY_TRIES):
             try:
                 count = len((await self._port.read())["messages"])
                 await self._port.rewind(max(count - self._added, 0))
@@ -177,7 +235,7 @@ class Turn:
             except SottoError as error:
                 if error.status != Status.BUSY:
                     return  # the session or the engine is closed
-            await asyncio.sleep(_UNDO_PAUSE)
+            await asyncio.sleep(_BUSY_PAUSE)
 
 
 async def _settled(work: Any) -> None:
