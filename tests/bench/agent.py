@@ -24,9 +24,9 @@ sys.path.insert(0, str(ROOT / "samples" / "house_model"))
 import sotto  # noqa: E402
 from cases import intent_case  # noqa: E402
 from errands import tool_talk  # noqa: E402
-from split import written  # noqa: E402
 from sotto.agent import Agent, Answer, Tool  # noqa: E402
 from sotto.npc.sampling import CHARACTER_SAMPLING  # noqa: E402
+from split import written  # noqa: E402
 
 FIELDS = {**CHARACTER_SAMPLING, "max_tokens": 64}
 

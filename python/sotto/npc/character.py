@@ -61,7 +61,7 @@ class Saying:
                 self._pieces.append(piece)
                 yield piece
             if event.replacement is not None:
-                self._pieces = [event.replacement]
+                self._pieces = [f" {event.replacement}" if self._before else event.replacement]
         self._remember(self.text)
 
     def _hear(self, call: Call) -> None:
