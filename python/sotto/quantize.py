@@ -56,7 +56,8 @@ class Quantizes(Asks):
             path: A GGUF file in F32, F16 or BF16.
             to_path: The new file; replaces an earlier one.
             type: "Q4_K_M", "Q8_0" or another type of llama-quantize, in any case.
-            imatrix: An importance matrix that llama-imatrix wrote. Types of about 2 bits need one.
+            imatrix: A text in UTF-8 to measure an importance matrix on, or a matrix that llama-imatrix wrote.
+                Types of about 2 bits need one.
             threads: Maximum threads, up to 512. 0: one per core.
             progress: Called with a fraction from 0 to 1.
 

@@ -3,6 +3,7 @@
 #include "file/gguf_check.hpp"
 #include "file/source.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <ggml.h>
 #include <gguf.h>
@@ -92,6 +93,20 @@ Imatrix read(const std::string& path, Source& source) {
 }
 
 } // namespace
+
+bool is_gguf(const std::string& path) {
+    constexpr std::string_view kMagic = "GGUF";
+    auto file = sotto_init<sotto_model_source>();
+    file.path = str(path);
+    try {
+        const auto source = open_source(file);
+        char begin[kMagic.size()] = {};
+        source->read(0, begin, std::min<std::uint64_t>(source->size(), sizeof begin));
+        return std::string_view(begin, sizeof begin) == kMagic;
+    } catch (const Error& error) {
+        throw Error(error.status(), "invalid imatrix '" + path + "': " + error.what());
+    }
+}
 
 Imatrix read_imatrix(const std::string& path) {
     auto file = sotto_init<sotto_model_source>();

@@ -1,4 +1,5 @@
-// Importance matrices: how much each column of a weight matrix matters, measured by llama-imatrix.
+// Importance matrices: how much each column of a weight matrix matters, as llama-imatrix
+// measures it.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,9 @@ struct Imatrix {
     std::uint32_t chunks = 0;                          // of that text
 };
 
+// Returns true if the file of the parameter `imatrix` is GGUF: a matrix, not a text to measure one on. Throws
+// Error that names the parameter if it cannot be read.
+bool is_gguf(const std::string& path);
 // Reads the file of an importance matrix in GGUF. Throws Error that names the parameter `imatrix`.
 Imatrix read_imatrix(const std::string& path);
 

@@ -5,6 +5,7 @@
 #include "file/source.hpp"
 #include "llama_cpp/quantized_file.hpp"
 #include "quantize/imatrix.hpp"
+#include "quantize/measure.hpp"
 #include "runtime/guard.hpp"
 
 #include <algorithm>
@@ -24,6 +25,7 @@
 namespace sotto::llama {
 namespace {
 
+constexpr float kMeasureShare = 0.8F; // of the progress, where an importance matrix is measured first
 constexpr std::size_t kBufferBytes = 16 << 20; // of tensor rows at once; bounds memory and the time to cancel
 constexpr std::size_t kOutputBytes = 2 << 20;  // what QuantizedFile collects
 
@@ -69,9 +71,10 @@ llama_ftype type_of(std::string_view name) {
 // Passes the new file to the caller, and ends the quantization if a callback fails.
 class Output : public QuantizeOutput {
 public:
-    // `elements`: numbers that are quantized, for the progress.
-    Output(const sotto_quantize_source& desc, std::uint64_t elements)
-        : desc_(desc), elements_(std::max<std::uint64_t>(elements, 1)), owner_(std::this_thread::get_id()) {}
+    // `elements`: numbers that are quantized, for the progress, which goes from `begin` to 1.
+    Output(const sotto_quantize_source& desc, std::uint64_t elements, float begin)
+        : desc_(desc), elements_(std::max<std::uint64_t>(elements, 1)), begin_(begin),
+          owner_(std::this_thread::get_id()) {}
 
     void write(std::uint64_t offset, const char* bytes, std::size_t size) override {
         stopped_ = stopped_ || (size > 0 && desc_.write(desc_.context, offset, bytes, size) != 0);
@@ -81,9 +84,9 @@ public:
     bool advance(std::uint64_t elements) noexcept override {
         const auto done = done_ += elements;
         if (std::this_thread::get_id() == owner_) { // callbacks run on one thread
-            const auto share = static_cast<double>(done) / static_cast<double>(elements_);
-            stopped_ =
-                stopped_ || desc_.progress(desc_.context, std::min(static_cast<float>(share), 1.0F)) != 0;
+            const auto share = static_cast<float>(static_cast<double>(done) / static_cast<double>(elements_));
+            const auto progress = std::min(begin_ + (1 - begin_) * share, 1.0F);
+            stopped_ = stopped_ || desc_.progress(desc_.context, progress) != 0;
         }
         return !stopped_;
     }
@@ -97,6 +100,7 @@ public:
 private:
     const sotto_quantize_source& desc_;
     const std::uint64_t elements_;
+    const float begin_;
     const std::thread::id owner_;
     std::atomic<std::uint64_t> done_{0};
     std::atomic<bool> stopped_{false};
@@ -183,6 +187,16 @@ void reserve(const sotto_quantize_source& desc, std::uint64_t bytes) {
     call.refuse(reason);
 }
 
+// Reads the importance matrix of `desc`, or measures one if the file is a text.
+Imatrix imatrix_of(const sotto_backend_host& host, const sotto_quantize_source& desc, bool is_text) {
+    const std::string path(view(desc.imatrix));
+    if (!is_text) {
+        return read_imatrix(path);
+    }
+    const auto progress = [&](float done) { return desc.progress(desc.context, done * kMeasureShare) == 0; };
+    return measure_imatrix(host, {std::string(view(desc.path)), path, desc.threads, progress});
+}
+
 std::uint64_t matrix_elements(const GgufFacts& facts) {
     std::uint64_t elements = 0;
     for (const auto& [name, tensor] : facts.tensors) {
@@ -206,14 +220,15 @@ void quantize(const sotto_backend_host& host, const sotto_quantize_source& desc)
     const auto facts = check_gguf(*open_source(file));
     const std::string imatrix(view(desc.imatrix));
     std::optional<Importance> importance;
+    const bool measures = !imatrix.empty() && !is_gguf(imatrix);
     if (!imatrix.empty()) {
-        auto read = read_imatrix(imatrix);
+        auto read = imatrix_of(host, desc, measures);
         reserve(desc, bytes_of(read));
         importance.emplace(std::move(read), imatrix);
         wanted.imatrix = importance->data.data();
         wanted.kv_overrides = importance->metadata.data();
     }
-    Output output(desc, matrix_elements(facts));
+    Output output(desc, matrix_elements(facts), measures ? kMeasureShare : 0);
     MappedFile mapping;
     const MappedFile::Loading loading(mapping);
     const QuantizeOutput::Scope scope(&output);

@@ -16,7 +16,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="IN", help="a GGUF file in F32, F16 or BF16")
     parser.add_argument("to", metavar="OUT", help="the new file")
     parser.add_argument("--type", default="Q4_K_M", metavar="T", help="Q4_K_M (default), Q8_0, Q6_K, ...")
-    parser.add_argument("--imatrix", metavar="F", help="an importance matrix that llama-imatrix wrote")
+    parser.add_argument(
+        "--imatrix",
+        metavar="F",
+        help="a text to measure an importance matrix on, or a matrix of llama-imatrix",
+    )
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="one per core by default")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
