@@ -35,7 +35,7 @@ inline constexpr RequestField files{.name = "files", .type = FieldType::Other, .
 inline constexpr RequestField frequency_penalty{.name = "frequency_penalty", .type = FieldType::Number, .operations = 0x2008e, .min = -10, .max = 10, .fallback = 0};
 inline constexpr RequestField from{.name = "from", .type = FieldType::Other, .operations = 0x400200, .max_bytes = 128};
 inline constexpr RequestField grammar{.name = "grammar", .type = FieldType::Text, .operations = 0x200ce, .max_bytes = 262144};
-inline constexpr const char* k_grammar_type[] = {"gbnf", "regex", nullptr};
+inline constexpr const char* k_grammar_type[] = {"gbnf", "regex", "lark", nullptr};
 inline constexpr RequestField grammar_type{.name = "grammar_type", .type = FieldType::Choice, .operations = 0x200ce, .choices = k_grammar_type};
 inline constexpr RequestField guardrails{.name = "guardrails", .type = FieldType::Other, .operations = 0x100000};
 inline constexpr RequestField id_slot{.name = "id_slot", .type = FieldType::Integer, .operations = 0x22000e, .min = -1, .max = 65535, .fallback = -1};

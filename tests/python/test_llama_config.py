@@ -272,6 +272,16 @@ def test_grammars_are_checked() -> None:
     assert "regular expression" in repr(regex)
     with pytest.raises(ValidationError, match="invalid regex ''"):
         LlamaGrammar.from_regex("")
+    lark = LlamaGrammar.from_lark('?start: "a"')
+    assert lark.body() == {"grammar": '?start: "a"', "grammar_type": "lark"} and "Lark" in repr(lark)
+    assert "\nstart: top\n" in LlamaGrammar.from_lark('!top.2: "a"', start="top").body()["grammar"]
+    with pytest.raises(ValidationError, match="a rule 'top'; its rules are: start"):
+        LlamaGrammar.from_lark('start: "a"', start="top")
+    with pytest.raises(ValidationError, match="rename that rule"):
+        LlamaGrammar.from_lark('start: top\ntop: "a"', start="top")
+    for wrong in ("", "  ", None):
+        with pytest.raises(ValidationError, match="invalid lark"):
+            LlamaGrammar.from_lark(wrong)  # type: ignore[arg-type]
     for wrong in ("", "   ", 'other ::= "a"', None):
         with pytest.raises(ValidationError, match="invalid gbnf"):
             LlamaGrammar.from_string(wrong)  # type: ignore[arg-type]

@@ -344,6 +344,8 @@ def test_a_grammar_holds_and_draws_by_probability(house: Llama, tiny_file: Path)
     assert abs(drawn["!"] - 200 * likely) < 4 * deviation and drawn["!"] + drawn["."] == 200
     regex = LlamaGrammar.from_regex(r"\d{2}-(a|b)")
     assert re.fullmatch(r"\d{2}-[ab]", _text(house("Hello", grammar=regex)))
+    lark = LlamaGrammar.from_lark('%import common.DIGIT\nstart: DIGIT~2 "-" ("a" | "b"i)')
+    assert re.fullmatch(r"\d{2}-[abB]", _text(house("Hello", grammar=lark)))
     for wrong in (LlamaGrammar.from_string('root ::= "a'), LlamaGrammar.from_json_schema({"type": "strnig"})):
         with pytest.raises(ValidationError, match="invalid"):
             house("Hello", grammar=wrong)

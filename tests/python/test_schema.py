@@ -77,6 +77,27 @@ def test_answers_match_a_regular_expression(tiny: sotto.Engine, regex: str) -> N
             assert re.fullmatch(r"\w+", answer.text, re.ASCII)  # only the endless one
 
 
+def test_answers_match_a_grammar_in_the_syntax_of_lark(tiny: sotto.Engine) -> None:
+    lark = """
+        // an order
+        start: verb AMOUNT ("ale"i | "stew" ["s"])
+        verb: "bring" | "sell"
+        AMOUNT: DIGIT~1..2
+        %import common (DIGIT, WS_INLINE)
+        %ignore WS_INLINE
+    """
+    for seed in range(20):
+        fields = {"grammar": lark, "grammar_type": "lark", "max_tokens": 64, "seed": seed}
+        answer = tiny.complete("who guards the gate", model="tiny", temperature=1.5, **fields)
+        words = r"[ \t]*(bring|sell)[ \t]*\d{1,2}[ \t]*([aA][lL][eE]|stew[ \t]*s?)[ \t]*"
+        if answer.finish_reason == "stop":
+            assert re.fullmatch(words, answer.text)
+        else:
+            assert answer.text.endswith((" ", "\t"))  # spaces may go on
+    with pytest.raises(sotto.SottoError, match="invalid grammar: line 2, column 4: undefined rule 'b'"):
+        tiny.complete("hello", model="tiny", grammar="start: a\na: b", grammar_type="lark")
+
+
 def test_regular_expressions_that_are_refused(tiny: sotto.Engine) -> None:
     for regex, what in (
         ("(a", r"invalid grammar '\(a': expected a regular expression without an unclosed"),
@@ -86,9 +107,9 @@ def test_regular_expressions_that_are_refused(tiny: sotto.Engine) -> None:
         with pytest.raises(sotto.SottoError, match=what):
             tiny.complete("hello", model="tiny", grammar=regex, grammar_type="regex")
     with pytest.raises(
-        sotto.ArgumentError, match='invalid grammar_type \'lark\': expected one of "gbnf", "regex"'
+        sotto.ArgumentError, match='invalid grammar_type \'ebnf\': expected one of "gbnf", "regex", "lark"'
     ):
-        tiny.complete("hello", model="tiny", grammar="a", grammar_type="lark")
+        tiny.complete("hello", model="tiny", grammar="a", grammar_type="ebnf")
 
 
 def test_answers_keep_to_their_schema(tiny: sotto.Engine) -> None:

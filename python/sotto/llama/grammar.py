@@ -11,10 +11,12 @@ from .._values import invalid
 from .errors import ValidationError
 
 _RULE = re.compile(r"^[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*::=", re.M)
+_LARK_RULE = re.compile(r"^[ \t]*[?!]{0,2}(_?[a-z][a-z0-9_]*)(?:\.-?\d+)?[ \t]*:", re.M)
+_TYPES = {"regex": "regular expression", "lark": "Lark text"}
 
 
 class LlamaGrammar:
-    """A grammar for answers: GBNF, a regular expression, or a JSON schema. Serves any number of models.
+    """A grammar for answers: GBNF, Lark, a regular expression, or a JSON schema. Serves any number of models.
 
     The model compiles the grammar when a request uses it, and then reports mistakes in it.
 
@@ -76,6 +78,31 @@ class LlamaGrammar:
             raise ValidationError(invalid("regex", regex, "a regular expression"))
         return cls({"grammar": regex, "grammar_type": "regex"})
 
+    @classmethod
+    def from_lark(cls, lark: str, start: str = "start") -> LlamaGrammar:
+        """Returns the grammar of a text in a subset of the syntax of Lark, a parser library.
+
+        Args:
+            lark: The rules and terminals.
+            start: Name of the rule that the whole answer matches.
+
+        Raises:
+            ValidationError: The text has no rule of that name.
+        """
+        if not isinstance(lark, str) or not lark.strip():
+            raise ValidationError(invalid("lark", lark, "the rules of a grammar in Lark's syntax"))
+        rules = set(_LARK_RULE.findall(lark))
+        if start not in rules:
+            known = ", ".join(sorted(rules)) or "none"
+            raise ValidationError(invalid("lark", lark, f"a rule '{start}'; its rules are: {known}"))
+        if start != "start":
+            if "start" in rules:
+                raise ValidationError(
+                    invalid("start", start, "'start', which the grammar has; rename that rule")
+                )
+            lark = f"{lark}\nstart: {start}\n"
+        return cls({"grammar": lark, "grammar_type": "lark"})
+
     def body(self) -> dict[str, Any]:
         """Returns the fields of a request: `grammar` and its type, or `json_schema`."""
         return dict(self._fields)
@@ -83,7 +110,7 @@ class LlamaGrammar:
     def __repr__(self) -> str:
         kinds = {"grammar": "GBNF text", "json_schema": "JSON schema"}
         (field, text), *rest = self._fields.items()
-        kind = "regular expression" if rest else kinds[field]
+        kind = _TYPES[rest[0][1]] if rest else kinds[field]
         return f"<LlamaGrammar of a {kind}: {text!r:.60}>"
 
 

@@ -99,10 +99,14 @@ private:
 
 } // namespace
 
-std::string regex_grammar(const std::string& regex, const std::string& path) {
+std::string regex_expression(const std::string& regex, const std::string& path) {
     static_cast<void>(pattern::read(regex, {}, path)); // errors show the expression as it was written
     const auto whole = pattern::read(anchored(regex), {}, path);
-    return "root ::= " + GrammarWriter(regex, path).text(whole) + "\n";
+    return GrammarWriter(regex, path).text(whole);
+}
+
+std::string regex_grammar(const std::string& regex, const std::string& path) {
+    return "root ::= " + regex_expression(regex, path) + "\n";
 }
 
 } // namespace sotto::llama

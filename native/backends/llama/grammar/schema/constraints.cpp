@@ -2,6 +2,7 @@
 #include "grammar/schema/constraints.hpp"
 
 #include "grammar/grammar.hpp"
+#include "grammar/lark.hpp"
 #include "grammar/regex.hpp"
 #include "request/fields.hpp"
 
@@ -69,13 +70,15 @@ std::string Constraints::answer_grammar(const Json& body) const {
     if (const auto* grammar = find(body, field::grammar)) {
         const auto& text = grammar->get_ref<const std::string&>();
         const auto* type = find(body, field::grammar_type);
-        const bool is_regex = type != nullptr && *type == "regex";
+        const auto kind = type == nullptr ? "gbnf" : type->get<std::string>();
         const auto checked = [&] {
-            auto gbnf = is_regex ? regex_grammar(text, "grammar") : text;
-            check_grammar(gbnf, "grammar", vocab_);
+            auto gbnf = kind == "regex"  ? regex_grammar(text, "grammar")
+                        : kind == "lark" ? lark_grammar(text, "grammar")
+                                         : text;
+            check_grammar(gbnf, kind == "lark" ? "grammar (translated to GBNF)" : "grammar", vocab_);
             return Constraint{"", {}, std::move(gbnf)};
         };
-        return made_.get((is_regex ? "regex " : "grammar ") + text, checked)->grammar;
+        return made_.get(kind + " " + text, checked)->grammar;
     }
     const auto held = answer_schema(body);
     return held ? held->grammar : "";
