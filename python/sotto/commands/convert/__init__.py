@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     from .. import progress
     from . import source, target
 
-    _check_packages()
+    check_packages("sotto convert", _PACKAGES)
     out = Path(arguments.folder).absolute()
     if target.holds_model(out) and not arguments.force:
         screen.complain(f"{out} holds a converted model; --force replaces it")
@@ -58,7 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _check_packages() -> None:
-    for name in _PACKAGES:
+def check_packages(command: str, packages: tuple[str, ...]) -> None:
+    """Raises `ArgumentError` if a package of the extra `convert` is missing."""
+    for name in packages:
         if find_spec(name) is None:
-            raise ArgumentError(f"sotto convert needs {name}: pip install 'sotto-runtime[convert]'")
+            raise ArgumentError(f"{command} needs {name}: pip install 'sotto-runtime[convert]'")

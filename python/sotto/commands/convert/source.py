@@ -10,7 +10,10 @@ from typing import Any
 from ..._values import invalid
 from ...errors import ArgumentError, ModelLoadError, Status
 
-_EXPECTED = "a Hugging Face model folder (config.json, *.safetensors) or a GGUF file"
+_FOLDER = "a Hugging Face model folder (config.json, *.safetensors)"
+_OR_GGUF = " or a GGUF file"
+_ABSENT = "there is no such file or folder; download the model first"
+_PICKLE_MAGIC = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"PK")  # of torch.save() too
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _INDEX = "model.safetensors.index.json"
 _FLOAT32 = 4  # bytes of a value
@@ -23,13 +26,38 @@ _SPARE = 64 << 20  # bytes of all files but the weights
 def check(source: Path) -> None:
     """Raises `ArgumentError` if `source` is no model, `ModelLoadError` if its files are damaged."""
     if source.is_dir():
-        _check_folder(source)
+        check_folder(source, "SOURCE")
     elif source.is_file():
         with source.open("rb") as file:
             if file.read(4) != b"GGUF":
-                raise _refused(source, "the file is not GGUF")
+                raise _refused("SOURCE", source, "the file is not GGUF", _OR_GGUF)
     else:
-        raise _refused(source, "there is no such file or folder; download the model first")
+        raise _refused("SOURCE", source, _ABSENT, _OR_GGUF)
+
+
+def check_folder(folder: Path, parameter: str) -> None:
+    """Raises `ArgumentError` if `folder` is no model folder, `ModelLoadError` if its files are damaged.
+
+    `parameter`: name of the argument that `folder` came from.
+    """
+    if not folder.is_dir():
+        raise _refused(parameter, folder, "the path is a file" if folder.exists() else _ABSENT)
+    for file in folder.iterdir():
+        if not file.is_file() and not file.is_dir():  # to open a FIFO would block
+            raise _refused(parameter, folder, f"{file.name} is a broken link, a FIFO, a socket or a device")
+    _check_config(folder, parameter)
+    weights = sorted(folder.glob("*.safetensors"))
+    if not weights:
+        pickled = next((file.name for form in _PICKLED for file in folder.glob(form)), None)
+        if pickled is None:
+            raise _refused(parameter, folder, "the folder has no *.safetensors")
+        raise _refused(
+            parameter,
+            folder,
+            f"{pickled} may be a pickle, which can run code when it is read; save the model with "
+            "save_pretrained(), which writes safetensors",
+        )
+    _check_weights(folder, weights)
 
 
 def bytes_to_write(source: Path, quantization: str | None) -> int:
@@ -65,23 +93,30 @@ def damaged(file: Path, error: object) -> ModelLoadError:
     return ModelLoadError(f"'{file}' is damaged: {why}; download it again", Status.MODEL)
 
 
-def _check_folder(folder: Path) -> None:
+def cannot_convert(source: Path, error: Exception, doubt: str) -> ModelLoadError:
+    """Returns the error for an exception of a converter. `doubt`: what may be the cause."""
+    why = " ".join(str(error).split()) or type(error).__name__
+    if "trust_remote_code" in why:
+        doubt, why = (
+            "it needs code from its own folder, which is never run",
+            "choose a model without such code",
+        )
+    return ModelLoadError(f"'{source}' cannot be converted: {doubt}; {why}", Status.UNSUPPORTED)
+
+
+def _check_config(folder: Path, parameter: str) -> None:
     config = folder / "config.json"
+    if (folder / "adapter_config.json").is_file() and not config.is_file():
+        raise _refused(
+            parameter,
+            folder,
+            "the folder has an adapter, which engine.lora_load() reads as it is; merge it "
+            "into its model to convert both",
+        )
     if not config.is_file():
-        raise _refused(folder, "the folder has no config.json")
+        raise _refused(parameter, folder, "the folder has no config.json")
     if not isinstance(read_json(config), dict):
         raise damaged(config, "it is no JSON object")
-    weights = sorted(folder.glob("*.safetensors"))
-    if not weights:
-        pickled = next((file.name for form in _PICKLED for file in folder.glob(form)), None)
-        if pickled is None:
-            raise _refused(folder, "the folder has no *.safetensors")
-        raise _refused(
-            folder,
-            f"{pickled} may be a pickle, which can run code when it is read; save the model with "
-            "save_pretrained(), which writes safetensors",
-        )
-    _check_weights(folder, weights)
 
 
 def _check_weights(folder: Path, weights: list[Path]) -> None:
@@ -92,7 +127,9 @@ def _check_weights(folder: Path, weights: list[Path]) -> None:
             with safe_open(file, framework="np"):
                 pass
         except (SafetensorError, OSError) as error:
-            raise damaged(file, error) from None
+            with file.open("rb") as opened:
+                pickled = opened.read(2) in _PICKLE_MAGIC
+            raise damaged(file, "it is a pickle or a zip file" if pickled else error) from None
     index = folder / _INDEX
     if index.is_file():
         content = read_json(index)
@@ -120,5 +157,5 @@ def _parameters_of_safetensors(file: Path) -> int:
         return sum(math.prod(opened.get_slice(name).get_shape()) for name in names)
 
 
-def _refused(source: Path, why: str) -> ArgumentError:
-    return ArgumentError(f"{invalid('SOURCE', str(source), _EXPECTED)}; {why}")
+def _refused(parameter: str, source: Path, why: str, more: str = "") -> ArgumentError:
+    return ArgumentError(f"{invalid(parameter, str(source), _FOLDER + more)}; {why}")

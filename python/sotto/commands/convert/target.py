@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..._values import invalid
 from ...backends.ctranslate2.files import kind_of, weights_in
 from ...backends.ctranslate2.sentence import POOLING_FOLDER
 from ...errors import ArgumentError, SottoError, Status
+from .work import check_room, clear, working
 
 COPIED = (  # from the source, where it has them
     *("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"),
@@ -26,7 +25,6 @@ COPIED = (  # from the source, where it has them
 _WRITTEN = ("model.bin", "config.json", "vocabulary.json", "vocabulary.txt")
 _VOCABULARIES = ("shared_vocabulary", "source_vocabulary", "target_vocabulary")
 _STAGED = ("model", "source", "gguf")  # in the work folder
-_SCRATCH = (*_STAGED, "old")
 
 
 def holds_model(folder: Path) -> bool:
@@ -82,40 +80,15 @@ def staged(folder: Path, needed: int, *, force: bool) -> Iterator[Path]:
         SottoError: Another process writes the same folder, there is no room, or a converted model has come
             into being and `force` is false.
     """
-    from filelock import FileLock, Timeout
-
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    work = _work_folder(folder)
-    lock = FileLock(work / "lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise SottoError(f"another process is writing '{folder}': wait for it", Status.STATE) from None
-    try:
+    with working(folder, "DIR", _STAGED) as work:
         _restore(folder, work / "old")
-        _clear(work, _SCRATCH)
-        _check_room(folder.parent, needed)
+        clear(work, ("old",))
+        check_room(folder.parent, "DIR", needed)
         stage = work / "model"
         stage.mkdir()
         yield stage
         _replace(folder, stage, work / "old", force=force)
-        _clear(work, ("old",))
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise no_room(folder.parent, error.strerror or str(error)) from None
-        raise
-    finally:
-        with suppress(OSError):
-            _clear(work, _STAGED)
-        lock.release()
-        with suppress(OSError):
-            (work / "lock").unlink(missing_ok=True)
-            work.rmdir()
-
-
-def no_room(folder: Path, why: str) -> SottoError:
-    """Returns the error for a full disk."""
-    return SottoError(f"'{folder}' has no room for the model: {why}; free some, or choose another DIR")
+        clear(work, ("old",))
 
 
 def _is_written(name: str) -> bool:
@@ -125,35 +98,10 @@ def _is_written(name: str) -> bool:
     return name in _WRITTEN or name.partition(".")[0].rstrip("_0123456789") in _VOCABULARIES
 
 
-def _work_folder(folder: Path) -> Path:
-    """Makes and returns the folder beside `folder` for files that are not complete."""
-    work = folder.parent / f".{folder.name}.converting"
-    if work.is_symlink() or (work.exists() and not work.is_dir()):
-        raise ArgumentError(
-            invalid("DIR", str(folder), f"a folder without '{work}' beside it, which is a link or a file")
-        )
-    work.mkdir(exist_ok=True)
-    return work
-
-
 def _restore(folder: Path, old: Path) -> None:
     """Moves the model back that a conversion killed between two renames had moved to `old`."""
     if old.is_dir() and not folder.exists():
         os.rename(old, folder)
-
-
-def _clear(work: Path, names: tuple[str, ...]) -> None:
-    for entry in (work / name for name in names):
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink(missing_ok=True)
-
-
-def _check_room(folder: Path, needed: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if free < needed:
-        raise no_room(folder, f"it needs {needed >> 20} MB, and {free >> 20} MB are free")
 
 
 def _replace(folder: Path, stage: Path, old: Path, *, force: bool) -> None:

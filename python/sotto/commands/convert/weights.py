@@ -22,7 +22,7 @@ from ...backends.ctranslate2.sentence import POOLING_FOLDER
 from ...errors import ModelLoadError, SottoError, Status
 from . import verify
 from .gguf import as_folder
-from .source import damaged, is_gguf, read_json
+from .source import cannot_convert, damaged, is_gguf, read_json
 from .target import COPIED
 
 Report = Callable[[float], None]  # fraction from 0 to 1
@@ -126,12 +126,8 @@ def _cannot(source: Path, error: Exception) -> SottoError | OSError:
     if system is not None:
         number = int(system[1])
         return OSError(number, os.strerror(number))
-    why = " ".join(str(error).split()) or type(error).__name__
-    if "trust_remote_code" in why:
-        reason = "it needs code from its own folder, which is never run; choose a model without such code"
-        return ModelLoadError(f"'{source}' cannot be converted: {reason}", Status.UNSUPPORTED)
     doubt = "it is damaged, or of an architecture that CTranslate2 or transformers does not convert"
-    return ModelLoadError(f"'{source}' cannot be converted: {doubt}; {why}", Status.UNSUPPORTED)
+    return cannot_convert(source, error, doubt)
 
 
 def _check_architecture(source: Path) -> None:

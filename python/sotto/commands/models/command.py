@@ -1,10 +1,10 @@
-"""Entry point of `sotto models`: `list`, `pull`, `check`, `info`, `quantize` and `compare`."""
+"""Entry point of `sotto models`: `list`, `pull`, `check`, `info`, `convert`, `quantize` and `compare`."""
 
 from __future__ import annotations
 
 import argparse
 
-from . import check, compare, info, listing, pull, quantize
+from . import check, compare, convert, info, listing, pull, quantize
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,6 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("pull", pull, "download a model's file from Hugging Face, or what is left of it"),
         ("check", check, "open untrusted files in a process of their own"),
         ("info", info, "what a model is, and the memory that it takes"),
+        ("convert", convert, "write a folder of safetensors as a GGUF file"),
         ("quantize", quantize, "write a model's file in a smaller type"),
         ("compare", compare, "how much of a model another file of it has kept"),
     ):
