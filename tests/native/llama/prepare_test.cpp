@@ -112,10 +112,10 @@ TEST_CASE("a cancelled preparation ends soon, even inside a chat template") {
 TEST_CASE("a model does not load with a template that does not parse, and the error tells the place") {
     const std::string long_one(60, 'x'); // longer than what llama.cpp shows of the source
     const std::pair<std::string, const char*> templates[] = {
-        {"{% for m in messages %}{{ m.content", "line 1, column "},
+        {"{% for m in messages %}{{ m.content", "Expected }} before the end of the text; "},
         {"{{ 1 // 0 }}", "Unexpected token: /"},
-        {"{{ 'a' }}\\n{{ 'b' }}\\n  {{ ~~ }}", "line 3, column "},
-        {long_one + "\\n" + long_one + "{{ ] }}", "line 2, column "},
+        {"{{ 'a' }}\\n{{ 'b' }}\\n  {{ ` }}", "line 3, column 6: unexpected character: `; "},
+        {long_one + "\\n" + long_one + "{{ ` }}", "line 2, column 64: "},
         {long_one + "\\r\\n" + long_one + "{# no end", "line 2, column "},
     };
     for (const auto& [source, reason] : templates) {

@@ -59,6 +59,9 @@ std::string describe_syntax_error(std::string_view error, std::string_view sourc
     for (const std::string_view tag : {"lexer: ", "parser: ", "Parser Error: "}) {
         message.remove_prefix(message.starts_with(tag) ? tag.size() : 0);
     }
+    if (constexpr std::string_view kEnd = " (Got )"; message.ends_with(kEnd)) { // has no position of its own
+        return one_line(message.substr(0, message.size() - kEnd.size())) + " before the end of the text";
+    }
     return "line " + std::to_string(line) + ", column " + std::to_string(column) + ": " + one_line(message);
 }
 
