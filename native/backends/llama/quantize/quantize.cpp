@@ -158,7 +158,7 @@ std::uint64_t bytes_of(const Imatrix& imatrix) {
 // Charges working memory to the caller's budget. Throws Error if there is no room.
 void reserve(const sotto_quantize_source& desc, std::uint64_t bytes) {
     const bool has = desc.struct_size >= offsetof(sotto_quantize_source, reserve) + sizeof desc.reserve;
-    if (has && desc.reserve(desc.context, bytes) != 0) {
+    if (has && desc.reserve != nullptr && desc.reserve(desc.context, bytes) != 0) {
         throw Error(SOTTO_ERROR_BUDGET, "the budget has no room for " + std::to_string(bytes) + " bytes");
     }
 }
