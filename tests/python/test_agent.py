@@ -334,6 +334,8 @@ def test_arguments_are_checked(engine: sotto.Engine) -> None:
             {"permissions": "auto"},
             {"audit": []},
             {"marker": "x"},
+            {"min_call_probability": 1.5},
+            {"min_call_probability": "x"},
         ):
             with pytest.raises((sotto.ArgumentError, TypeError), match=next(iter(fields))):
                 Agent(session, [pour], **fields)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import dataclasses
 import enum
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict, Union
+from typing import Annotated, Any, Literal, Optional, TypedDict, Union
 
 import jsonschema
 import pytest
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import sotto
 from sotto.agent import CallContext, Tool, tool
-from sotto.agent.shape import shape_of
+from sotto.agent.shape import NotRequired, shape_of
 from sotto.agent.toolbox import Toolbox
 
 

@@ -23,7 +23,8 @@ Event = Delta | Call
 
 MIN_CALL_PROBABILITY = 0.75  # for Sotto's own models, which were trained to call whatever tools they have
 
-_BUSY_TRIES, _BUSY_PAUSE = 200, 0.02  # seconds between tries, while a session ends a cancelled answer
+_TRIES, _UNDO_TRIES = 50, 200  # while a session ends a cancelled answer
+_PAUSE = 0.02  # seconds between tries
 
 
 class Turn:
@@ -144,7 +145,7 @@ class Turn:
 
     async def _begun(self, said: list[Message], fields: dict[str, Any]) -> Deltas:
         """Submits a request. Waits for the end of the one before, which may have been cancelled just now."""
-        for _ in range(_BUSY_TRIES):
+        for _ in range(_TRIES):
             deltas = First(self._port.stream(said, fields, self._options))
             try:
                 await deltas.begin()
@@ -152,7 +153,7 @@ class Turn:
             except SottoError as error:
                 if error.status != Status.BUSY:
                     raise
-            await asyncio.sleep(_BUSY_PAUSE)
+            await asyncio.sleep(_PAUSE)
         return self._port.stream(said, fields, self._options)
 
     async def _is_ours(self) -> bool:
@@ -227,7 +228,7 @@ class Turn:
         """Removes the messages of the turn from the session."""
         if not self._added:
             return
-        for _ in range(_BUSY_TRIES):
+        for _ in range(_UNDO_TRIES):
             try:
                 count = len((await self._port.read())["messages"])
                 await self._port.rewind(max(count - self._added, 0))
@@ -235,7 +236,7 @@ class Turn:
             except SottoError as error:
                 if error.status != Status.BUSY:
                     return  # the session or the engine is closed
-            await asyncio.sleep(_BUSY_PAUSE)
+            await asyncio.sleep(_PAUSE)
 
 
 async def _settled(work: Any) -> None:
