@@ -245,6 +245,28 @@ def test_dropping_a_stream_cancels_the_turn(engine: sotto.Engine) -> None:
         assert ended.wait(20)
 
 
+def test_a_turn_follows_one_that_was_cut_in_its_answer(engine: sotto.Engine) -> None:
+    words = [[{"content": "a"}] for _ in range(40)]
+    plays = {"long": [calls(call("pour", {"what": "ale"})), words], **TWO}
+    engine.load_model("npc", options=options(plays, tokens=["a"] * 40, token_ms=3))
+    with engine.session(model="npc") as session:
+        agent = Agent(session, [pour])
+        for turn in range(1, 4):
+            with agent.stream("long") as events:
+                for event in events:
+                    if isinstance(event, sotto.Delta) and event.text:
+                        break
+            assert len(events.answer.rounds) == 1  # the second was cut
+            assert agent.say("hi").text == "Here."
+            assert [one["role"] for one in session.messages] == [
+                "user",
+                "assistant",
+                "tool",
+                "tool",
+                "assistant",
+            ] * turn
+
+
 def test_one_turn_at_a_time(engine: sotto.Engine) -> None:
     engine.load_model("npc", options=options(TWO))
     errors: list[Exception] = []
