@@ -100,7 +100,7 @@ def links(name: str) -> Iterator[str]:
 def test_python_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     space: dict[str, Any] = {"__name__": "docs"}
-    monkeypatch.setattr(sotto.log, "set_log_level", lambda level: None)  # of the process, so of other tests too
+    monkeypatch.setattr(sotto.log, "set_log_level", lambda level: None)  # it outlives the test
     with served() if name in SERVED else nullcontext() as server:
         for block in blocks(name, "python"):
             code = "\n" * (block.line - 1) + block.code  # a traceback names the page's own line
