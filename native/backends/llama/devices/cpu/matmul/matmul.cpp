@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include <cpuid.h>
-
 #include <ggml-cpu/ggml-cpu-impl.h>
 #include <ggml-cpu/llamafile/sgemm.h>
 #include <ggml-cpu/quants.h>
@@ -93,8 +91,9 @@ namespace {
 
 bool has_vnni() {
     static const bool has = [] {
-        unsigned a = 0, b = 0, c = 0, d = 0;
-        return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c & 1U << 11) != 0;
+        unsigned a = 7, b = 0, c = 0, d = 0;                   // leaf 7, which every CPU with AVX-512 has
+        __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d)); // <cpuid.h> clashes with headers of Windows
+        return (c & 1U << 11) != 0;
     }();
     return has;
 }
