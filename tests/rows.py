@@ -94,7 +94,7 @@ def collect(run: bool = False) -> Marks:
     """Collects the tests of the Python package, and runs those that carry a row if `run` is true.
 
     Raises:
-        RuntimeError: pytest could not collect them; its output is the text.
+        RuntimeError: pytest could not collect them; the text has its errors.
     """
     marks = Marks()
     words = ["-q", "-p", "no:cacheprovider", str(ROOT / "tests" / "python")]
@@ -102,7 +102,10 @@ def collect(run: bool = False) -> Marks:
     with contextlib.redirect_stdout(sys.stderr if run else said):
         code = pytest.main([*words, *([] if run else ["--collect-only"])], plugins=[marks])
     if code not in (0, 1):
-        raise RuntimeError(said.getvalue().strip() or f"pytest ended with {code}")
+        errors = [
+            line for line in said.getvalue().splitlines() if line.startswith(("E  ", "ERROR", "SKIPPED"))
+        ]
+        raise RuntimeError("\n".join(errors) or f"pytest ended with {code}")
     return marks
 
 
