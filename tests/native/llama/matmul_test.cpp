@@ -233,7 +233,7 @@ TEST_CASE("the largest products do not overflow") {
 
 #if defined __x86_64__
 
-// With AVX-512, a graph calls ggml's own kernel for Q4_K.
+// Without VNNI, a graph calls ggml's own kernels on AVX-512.
 namespace {
 
 using Quantize = void(const float*, void*, std::int64_t);
@@ -279,6 +279,9 @@ TEST_CASE("the kernels match the reference without ggml") {
         Kernel{"avx2", GGML_TYPE_Q4_0, sotto_gemm_q4_0, kMat8, GGML_TYPE_Q8_0},
         Kernel{"avx512vnni", GGML_TYPE_Q4_0, sotto_gemm_q4_0_vnni, kMat8, GGML_TYPE_Q8_0},
         Kernel{"avx2", GGML_TYPE_Q4_K, sotto_gemm_q4_k, ggml_quantize_mat_q8_K_4x8, GGML_TYPE_Q8_K},
+        Kernel{
+            "avx512vnni", GGML_TYPE_Q4_K, sotto_gemm_q4_k_vnni, ggml_quantize_mat_q8_K_4x8, GGML_TYPE_Q8_K
+        },
     };
     for (const auto& kernel : kKernels) {
         if (!sotto::llama::cpu_supports(kernel.needs)) {

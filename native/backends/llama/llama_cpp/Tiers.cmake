@@ -48,7 +48,7 @@ function(sotto_add_matmul tier flags)
     target_sources(sotto_ggml_cpu_${tier} PRIVATE ${ours}/devices/cpu/matmul/matmul.cpp ${ours}/devices/cpu/matmul/q6_k.cpp)
     target_compile_definitions(sotto_ggml_cpu_${tier} PRIVATE SOTTO_HAS_AVX2_MATMUL)
     if(SOTTO_HAS_AVX512)
-        foreach(kernel bf16 bf16_tiles q4_0_vnni)
+        foreach(kernel bf16 bf16_tiles q4_0_vnni q4_k_vnni)
             target_sources(sotto_ggml_cpu_${tier} PRIVATE ${ours}/devices/cpu/matmul/${kernel}.cpp)
         endforeach()
         target_compile_definitions(sotto_ggml_cpu_${tier} PRIVATE SOTTO_HAS_BF16_MATMUL SOTTO_HAS_VNNI_REPACK)
@@ -82,7 +82,10 @@ set_source_files_properties(
 set_source_files_properties( # which checks at run time that the CPU has them
     ${ours}/devices/cpu/matmul/bf16.cpp PROPERTIES COMPILE_OPTIONS -mavx512bf16
 )
-set_source_files_properties(${ours}/devices/cpu/matmul/q4_0_vnni.cpp PROPERTIES COMPILE_OPTIONS -mavx512vnni)
+set_source_files_properties(
+    ${ours}/devices/cpu/matmul/q4_0_vnni.cpp ${ours}/devices/cpu/matmul/q4_k_vnni.cpp
+    PROPERTIES COMPILE_OPTIONS -mavx512vnni
+)
 set_source_files_properties(
     ${ours}/devices/cpu/matmul/bf16_tiles.cpp PROPERTIES COMPILE_OPTIONS "-mamx-tile;-mamx-bf16"
 )

@@ -126,4 +126,17 @@ void sotto_gemv_q4_0_avx512(
     multiply(depth, to, apart, weights, activations, rows, columns);
 }
 
+void sotto_gemm_q4_k_avx512(
+    int depth,
+    float* to,
+    std::size_t apart,
+    const void* weights,
+    const void* activations,
+    int rows,
+    int columns
+) {
+    const auto multiply = has_vnni() ? sotto_gemm_q4_k_vnni : ggml_gemm_q4_K_8x8_q8_K;
+    multiply(depth, to, apart, weights, activations, rows, columns);
+}
+
 #endif

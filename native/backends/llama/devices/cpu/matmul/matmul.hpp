@@ -1,10 +1,10 @@
-// CPU kernels of GGML_OP_MUL_MAT: for Q4_0, Q4_K and Q6_K weights on AVX2, for Q4_0 on AVX-512 with VNNI, and
-// in bfloat16 on AVX-512.
+// CPU kernels of GGML_OP_MUL_MAT: for Q4_0, Q4_K and Q6_K weights on AVX2, for Q4_0 and Q4_K on AVX-512 with
+// VNNI, and in bfloat16 on AVX-512.
 //
 // The hooks in llama_cpp/ replace ggml's kernels with these. For 32 products of Q4_0 or Q4_K, ggml's kernels
 // execute five instructions and shuffle the activations again for each group of eight columns; the kernels
 // here execute 2.5 instructions and load activations by broadcast, which is twice as fast on a Zen 3. With
-// AVX-512, ggml's kernel is used for Q4_K, and without VNNI for Q4_0 too. For Q6_K, ggml's kernel unpacks a
+// AVX-512 without VNNI, ggml's kernels are used for Q4_0 and Q4_K. For Q6_K, ggml's kernel unpacks a
 // column for each row, and the kernel here unpacks a column once for 16 rows.
 #pragma once
 
@@ -93,6 +93,26 @@ void sotto_gemv_q4_0_avx512(
 
 // Like sotto_gemm_q4_0(); weights: block_q4_Kx8; activations: block_q8_Kx4; depth: a multiple of 256.
 void sotto_gemm_q4_k(
+    int depth,
+    float* to,
+    std::size_t apart,
+    const void* weights,
+    const void* activations,
+    int rows,
+    int columns
+);
+
+// Like sotto_gemm_q4_k(), for a CPU with AVX-512 and VNNI, and for any CPU with AVX-512.
+void sotto_gemm_q4_k_vnni(
+    int depth,
+    float* to,
+    std::size_t apart,
+    const void* weights,
+    const void* activations,
+    int rows,
+    int columns
+);
+void sotto_gemm_q4_k_avx512(
     int depth,
     float* to,
     std::size_t apart,
