@@ -11,13 +11,12 @@ using namespace sotto::api;
 namespace {
 
 sotto_status submit_edit(
-    sotto_engine* engine,
+    const Pin& pinned,
     sotto::SessionEdit edit,
     sotto_str id,
     sotto_request_flags flags,
     sotto_request* request
 ) {
-    const Pin pinned(engine);
     edit.session = required(id, "id");
     return submit(pinned, about(SOTTO_OP_EDIT_SESSION, edit_body(edit), flags, request), request);
 }
@@ -34,7 +33,8 @@ sotto_status sotto_engine_cut_session(
 ) {
     return guarded([&] {
         clear(request);
-        return submit_edit(engine, {.action = "cut", .from = from, .to = to}, id, flags, request);
+        const Pin pinned(engine);
+        return submit_edit(pinned, {.action = "cut", .from = from, .to = to}, id, flags, request);
     });
 }
 
@@ -49,9 +49,10 @@ sotto_status sotto_engine_copy_session(
 ) {
     return guarded([&] {
         clear(request);
+        const Pin pinned(engine);
         const auto into = required(to_session, "to_session");
         return submit_edit(
-            engine, {.action = "copy", .from = from, .to = to, .to_session = into}, id, flags, request
+            pinned, {.action = "copy", .from = from, .to = to, .to_session = into}, id, flags, request
         );
     });
 }
@@ -67,8 +68,9 @@ sotto_status sotto_engine_shift_session(
 ) {
     return guarded([&] {
         clear(request);
+        const Pin pinned(engine);
         return submit_edit(
-            engine, {.action = "shift", .from = from, .to = to, .delta = delta}, id, flags, request
+            pinned, {.action = "shift", .from = from, .to = to, .delta = delta}, id, flags, request
         );
     });
 }

@@ -20,8 +20,10 @@ import pytest
 
 import sotto
 from conftest import ENVIRONMENT, SCRIPTED
+from sotto._opens_sessions import OpensSessions
 from sotto.frame import Frames
 from sotto.settings import Settings
+from sotto.state import KeepsStates
 from talk import Ticks, chat, content, load_endless, prompt, threads, until_threads
 
 CALLS: dict[str, Callable[[sotto.Engine], Any]] = {
@@ -39,7 +41,9 @@ CALLS: dict[str, Callable[[sotto.Engine], Any]] = {
     "detokenize": lambda engine: engine.detokenize(prompt()),
     "save_state": lambda engine: engine.save_state(prompt(path="never")),
     "restore_state": lambda engine: engine.restore_state(prompt(path="never")),
+    "read_state": lambda engine: engine.read_state(prompt()),
     "session": lambda engine: engine.session("never"),
+    "token_session": lambda engine: engine.token_session("never"),
     "sessions": lambda engine: engine.sessions(),
     "apply_template": lambda engine: engine.apply_template(chat()),
     "submit": lambda engine: engine.submit("chat", chat()),
@@ -76,9 +80,8 @@ def test_signatures() -> None:
         signature = inspect.signature(getattr(sotto.Engine, name))
         positional = [p.name for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY]
         assert positional == ["self", *parameters], name
-    names = {
-        name for kind in (sotto.Engine, Frames, Settings) for name in vars(kind) if not name.startswith("_")
-    }
+    kinds = (sotto.Engine, Frames, KeepsStates, OpensSessions, Settings)
+    names = {name for kind in kinds for name in vars(kind) if not name.startswith("_")}
     assert set(CALLS) == names - {"close"}
 
 
