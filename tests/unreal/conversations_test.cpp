@@ -142,7 +142,7 @@ TEST_CASE("a conversation that is saved and loaded again and again has one syste
 
 TEST_CASE("a character takes back its last turns") {
     reset();
-    const Scripted echo("{}");
+    const Scripted echo(R"({"open_ms": 50})"); // so that an answer can be cancelled
     DoublePlay play;
     Character marta(play.world(), TEXT("Marta"));
     for (const TCHAR* line : {TEXT("One"), TEXT("Two"), TEXT("Three")}) {
@@ -160,7 +160,11 @@ TEST_CASE("a character takes back its last turns") {
     CHECK_FALSE(subsystem(play).GetHost().RewindConversation(TEXT("Nobody")));
     CHECK_FALSE(subsystem(play).GetHost().RewindConversation(TEXT("Marta"), 0));
     CHECK(DoubleTakeLog(ELogVerbosity::Error).Num() == 1);
-    answer(marta, TEXT("Five"));
+    REQUIRE(double_run_until([&] { return marta.listener->Failed.Num() == 1; }));
+    CHECK(marta.listener->Failed[0].Status == ESottoStatus::Cancelled);
+    const int before = marta.listener->Done.Num();
+    marta.component->Say(TEXT("Five"));
+    REQUIRE(double_run_until([&] { return marta.listener->Done.Num() > before; }));
     CHECK(has(read(play, TEXT("Marta")), "Five"));
 }
 
