@@ -195,7 +195,8 @@ def test_a_file_that_exists_is_kept_unless_forced(tiny_source: Path, out: Path, 
     file = out / "made.gguf"
     file.write_bytes(b"mine")
     assert converted(tiny_source, file) == 2
-    assert f"invalid --to '{file}': expected a new file" in capsys.readouterr().err
+    said = capsys.readouterr().err  # the middle of a long path is left out
+    assert "invalid --to '" in said and "made.gguf': expected a new file" in said
     assert file.read_bytes() == b"mine"
     assert converted(tiny_source, out) == 2
     assert "this is a folder, a link or a device" in capsys.readouterr().err
