@@ -207,7 +207,10 @@ TEST_CASE("a first step that stalls on several threads is repeated on fewer") {
     Game game(desc, backend.table());
     game.have("npc", R"({"tokens": ["a", "b", "c"]})");
     CHECK(said(game.finish(game.ask("npc", "hi"))) == "abc");
-    CHECK(given_up.load() == (sotto::usable_cores() > 1 ? 1 : 0));
+    // again once step times are known, if the answer has not ended by then
+    const bool several = sotto::usable_cores() > 1;
+    CHECK(given_up.load() >= (several ? 1 : 0));
+    CHECK(given_up.load() <= (several ? 2 : 0));
 }
 
 TEST_CASE("a deterministic engine computes each answer alone, with fixed prefill chunks") {

@@ -116,7 +116,10 @@ std::string restore_state(Model& model, const std::string& path, const PageBuffe
 }
 
 std::string state_json(const std::string& path, std::uint64_t tokens, std::uint64_t bytes) {
-    auto json = path.empty() ? Ordered::object() : Ordered{{"path", path}};
+    auto json = Ordered::object();
+    if (!path.empty()) {
+        json["path"] = path;
+    }
     json["tokens"] = tokens;
     json["bytes"] = bytes;
     return to_text(json);
