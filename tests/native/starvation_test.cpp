@@ -32,8 +32,8 @@ constexpr double kSlower = 1;
 #endif
 constexpr double kUsualMs = 1 * kSlower;  // for 999 calls of 1,000
 constexpr double kWorstMs = 20 * kSlower; // for every call
-// for calls that query the operating system, whose files may be slow
-constexpr double kAsksMs = 10 * kSlower;
+// for calls that query the operating system, whose files may be slow: those of a sanitizer's memory are
+constexpr double kAsksMs = 10 * kSlower * kSlower;
 constexpr double kToldMs = 100 * kSlower;
 // the machine may be busy for a moment; an engine that blocks would do so every time
 constexpr int kAttempts = 5;
@@ -154,7 +154,7 @@ TEST_CASE("no API call waits for a stalled model") {
                 std::string(name), ": 99.9 % within ", times.usual(), " ms, the worst ", times.worst(), " ms"
             );
             const auto usual = std::string_view(name) == "memory" ? kAsksMs : kUsualMs;
-            held = held && times.usual() < usual && times.worst() < kWorstMs;
+            held = held && times.usual() < usual && times.worst() < std::max(kWorstMs, 2 * usual);
         }
         return held;
     });

@@ -157,15 +157,16 @@ std::uint64_t max_state_size(const ModelInfo& info) noexcept {
 
 void StateWrite::run() {
     replace_file({"path", path_}, state_.view());
-    response_ = slot_ < 0 ? state_json(path_, tokens_, state_.size())
-                          : to_text(
-                                Ordered{
-                                    {"id_slot", slot_},
-                                    {"path", path_},
-                                    {"n_saved", tokens_},
-                                    {"n_written", state_.size()},
-                                }
-                            );
+    if (slot_ < 0) {
+        response_ = state_json(path_, tokens_, state_.size());
+        return;
+    }
+    auto json = Ordered::object();
+    json["id_slot"] = slot_;
+    json["path"] = path_;
+    json["n_saved"] = tokens_;
+    json["n_written"] = state_.size();
+    response_ = to_text(json);
 }
 
 void StateRead::run() {
