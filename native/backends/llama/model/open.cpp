@@ -107,7 +107,7 @@ Weights load(Call& call, const Load& how, Progress& progress, float begin, float
     if (!weights) {
         call.refuse("llama.cpp cannot load the model");
     }
-    if (how.narrows && how.purpose == Purpose::Run) {
+    if (how.narrows) {
         narrow_weights(weights.get());
     }
     return weights;
@@ -313,7 +313,7 @@ Opened open_model(const Backend& backend, const sotto_model_source& source, Purp
     opened.options.loss = device != nullptr ? loss_of(*device) : Loss();
 
     Call call(backend.host, Call::Abort::Throws, opened.options.loss);
-    const bool narrows = narrows_weights(facts, opened.options);
+    const bool narrows = purpose == Purpose::Run && narrows_weights(facts, opened.options);
     const bool mapped = !narrows && maps(opened.options, *file, facts, purpose);
     const Load how = {backend, opened.options, *file, opened.file, mapped, purpose, facts.causal, narrows};
     try {

@@ -26,11 +26,8 @@ constexpr int kTileWeights = 1 << 25;
 
 extern "C" {
 
-// Computes to[row * apart + column], the sum over `depth` of activations * weights. weights: block_q4_0x8,
-// `depth` / 32 blocks for each group of eight columns, which are interleaved by eight bytes. activations:
-// block_q8_0x4, groups of four rows, interleaved in the same way. depth: a multiple of 32; rows: a multiple
-// of 4; columns: a multiple of 8.
-void sotto_gemm_q4_0(
+// Computes to[row * apart + column], the sum over `depth` of activations * weights.
+using sotto_matmul_kernel = void(
     int depth,
     float* to,
     std::size_t apart,
@@ -40,87 +37,17 @@ void sotto_gemm_q4_0(
     int columns
 );
 
-// Like sotto_gemm_q4_0(), for one row; activations: block_q8_0. Ignores `apart` and `rows`.
-void sotto_gemv_q4_0(
-    int depth,
-    float* to,
-    std::size_t apart,
-    const void* weights,
-    const void* activations,
-    int rows,
-    int columns
-);
+// Weights: block_q4_0x8, `depth` / 32 blocks for each group of eight columns, which are interleaved by eight
+// bytes. Activations: block_q8_0x4, groups of four rows, interleaved in the same way. depth: a multiple of
+// 32; rows: a multiple of 4; columns: a multiple of 8. The kernels need AVX2, or AVX-512 with VNNI; that for
+// any CPU with AVX-512 calls ggml's if there is no VNNI.
+sotto_matmul_kernel sotto_gemm_q4_0, sotto_gemm_q4_0_vnni, sotto_gemm_q4_0_avx512;
 
-// Like sotto_gemm_q4_0() and sotto_gemv_q4_0(), for a CPU with AVX-512 and VNNI.
-void sotto_gemm_q4_0_vnni(
-    int depth,
-    float* to,
-    std::size_t apart,
-    const void* weights,
-    const void* activations,
-    int rows,
-    int columns
-);
-void sotto_gemv_q4_0_vnni(
-    int depth,
-    float* to,
-    std::size_t apart,
-    const void* weights,
-    const void* activations,
-    int rows,
-    int columns
-);
+// Like sotto_gemm_q4_0, for one row; activations: block_q8_0. Ignore `apart` and `rows`.
+sotto_matmul_kernel sotto_gemv_q4_0, sotto_gemv_q4_0_vnni, sotto_gemv_q4_0_avx512;
 
-// The same for any CPU with AVX-512: calls ggml's kernels if it has no VNNI.
-void sotto_gemm_q4_0_avx512(
-    int depth,
-    float* to,
-    std::size_t apart,
-    const void* weights,
-    const void* activations,
-    int rows,
-    int columns
-);
-void sotto_gemv_q4_0_avx512(
-    int depth,
-    float* to,
-    std::size_t apart,
-    const void* weights,
-    const void* activations,
-    int rows,
-    int columns
-);
-
-// Like sotto_gemm_q4_0(); weights: block_q4_Kx8; activations: block_q8_Kx4; depth: a multiple of 256.
-void sotto_gemm_q4_k(
-    int depth,
-    float* to,
-    std::size_t apart,
-    const void* weights,
-    const void* activations,
-    int rows,
-    int columns
-);
-
-// Like sotto_gemm_q4_k(), for a CPU with AVX-512 and VNNI, and for any CPU with AVX-512.
-void sotto_gemm_q4_k_vnni(
-    int depth,
-    float* to,
-    std::size_t apart,
-    const void* weights,
-    const void* activations,
-    int rows,
-    int columns
-);
-void sotto_gemm_q4_k_avx512(
-    int depth,
-    float* to,
-    std::size_t apart,
-    const void* weights,
-    const void* activations,
-    int rows,
-    int columns
-);
+// Like sotto_gemm_q4_0; weights: block_q4_Kx8; activations: block_q8_Kx4; depth: a multiple of 256.
+sotto_matmul_kernel sotto_gemm_q4_k, sotto_gemm_q4_k_vnni, sotto_gemm_q4_k_avx512;
 
 // Computes to[row * apart + column]; weights: block_q6_K; activations: block_q8_K. The strides between
 // columns and between rows are in superblocks.
