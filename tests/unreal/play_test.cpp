@@ -15,9 +15,9 @@ using namespace fixture;
 namespace {
 
 constexpr int kPlays = 100;
-constexpr double kMaxStopMs = 50;   // of nine stops in ten
+constexpr double kMaxStopMs = 50;    // of nine stops in ten
 constexpr double kWorstStopMs = 100; // the library waits 60 ms for a thread of the idle class
-constexpr double kBusyShare = 0.1; // of the processors, used by other programs
+constexpr double kBusyShare = 0.1;   // of the processors, used by other programs
 
 const FString kNames[] = {TEXT("Marta"), TEXT("Tobin"), TEXT("Odo"), TEXT("Ilse")};
 
