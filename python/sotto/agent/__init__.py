@@ -20,7 +20,8 @@ from .context import CallContext
 from .dispatch import Dispatch
 from .options import Permission, ToolOptions
 from .permissions import Permissions
-from .records import Answer, Call, Round
+from .records import Answer, Call, Round, Source, ToolResult
+from .search import FolderSource, Hit, HitSource, Search, SearchResult, StoreSource, WebSource
 from .tool import Tool, tool
 
 __all__ = [
@@ -34,11 +35,20 @@ __all__ = [
     "CallContext",
     "Decision",
     "Dispatch",
+    "FolderSource",
+    "Hit",
+    "HitSource",
     "Permission",
     "Permissions",
     "Round",
+    "Search",
+    "SearchResult",
+    "Source",
+    "StoreSource",
     "Tool",
     "ToolOptions",
+    "ToolResult",
+    "WebSource",
     "aio",
     "tool",
 ]
