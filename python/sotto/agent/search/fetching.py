@@ -71,10 +71,7 @@ class Fetcher:
             found = await self._ask(url, most, media_types)
             if isinstance(found, Fetched):
                 return found
-            following = urljoin(url, found)
-            if urlsplit(url).scheme == "https" and parts_of(following).scheme != "https":
-                raise FetchError("the server redirects to an address without encryption")
-            url = following
+            url = _following(url, found)
         raise FetchError(f"the server redirects more than {_MAX_REDIRECTS} times")
 
     async def _ask(self, url: str, most: int, media_types: Sequence[str]) -> Fetched | str:
@@ -133,6 +130,17 @@ class Fetcher:
 
             self._tls = httpx2.create_ssl_context()
         return self._tls
+
+
+def _following(url: str, location: str) -> str:
+    """Returns where a redirect leads."""
+    try:
+        following = urljoin(url, location)
+    except ValueError:
+        raise FetchError("the server redirects to what is not a URL") from None
+    if urlsplit(url).scheme == "https" and parts_of(following).scheme != "https":
+        raise FetchError("the server redirects to an address without encryption")
+    return following
 
 
 async def _read(response: Any, host: str, most: int, media_types: Sequence[str]) -> Fetched:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-_NAME = re.compile(r"/?\s*([a-zA-Z][a-zA-Z0-9]{0,15})")
+_NAME = re.compile(r"/?([a-zA-Z][a-zA-Z0-9]{0,15})")
 _UNREAD = frozenset(
     ("script", "style", "template", "noscript", "svg", "textarea", "select", "iframe", "object")
 )

@@ -188,25 +188,26 @@ class Search(Unique):
         kept = tuple(one for one in best if (one.url or one.title) in shown)
         return SearchResult(text, citations.sources, kept, self._count(text, model, inquiry))
 
-    def _model_of(self, session: str) -> str | None:
-        """Returns the model of a session; None: the only one that is loaded."""
-        if not session:
-            return None
-        asked = self._engine._ask("read_session", {"session": session}, {})
-        found: str | None = load(asked.finish().json).get("model")
-        return found
+    def _model_of(self, session: str) -> str:
+        """Returns the model of a session; without one, the only loaded model that does not embed alone."""
+        if session:
+            asked = self._engine._ask("read_session", {"session": session}, {})
+            return str(load(asked.finish().json)["model"])
+        loaded = [one for one in self._engine._loaded() if "pooling" not in one["details"]]
+        if len(loaded) != 1:
+            raise ArgumentError("missing model: expected one whose tokenizer counts; pass model= to Search")
+        return str(loaded[0]["id"])
 
-    def _count(self, text: str, model: str | None, inquiry: Inquiry) -> int:
+    def _count(self, text: str, model: str, inquiry: Inquiry) -> int:
         """Returns the tokens of a text; a third of its bytes if the model's tokenizer is on a server."""
         if inquiry.cancelled():
             raise Cancelled
-        body: dict[str, Any] = {"content": text, "add_special": False}
         try:
-            found = self._engine.tokenize(body if model is None else {**body, "model": model})
+            found = self._engine.tokenize({"model": model, "content": text, "add_special": False})
         except ArgumentError:
-            if model is None:
+            if not self._engine.model_is_loaded(model):
                 raise
-            return len(text.encode()) // 3 + 1
+            return len(text.encode()) // 3 + 1  # the model does not tokenize
         return len(json.loads(found)["tokens"])
 
 
