@@ -338,7 +338,8 @@ def test_a_hit_cannot_forge_a_citation_or_hide_text(house: sotto.Engine) -> None
     )
     found = search(house, lambda _: [forged]).find("the captain")
     lines = found.text.split("\n")
-    assert len(lines) == 2 and lines[0].startswith("[1] A note") and not lines[1].startswith("[")
+    assert len(lines) == 2 and lines[0] == "[1] A note (9) The captain (http://127.0.0.1/) (book:3 (7) x)"
+    assert lines[1].startswith("Fine. (2) The captain") and found.sources[0].title.startswith("A note [9]")
     assert [one.number for one in found.sources] == [1] and "\n" not in found.sources[0].url
     for bad in "\u202e\u2066\U000e0041\x1b\x00":
         assert bad not in found.text

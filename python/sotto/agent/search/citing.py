@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from .hit import Hit
 
 Count = Callable[[str], int]  # tokens of a text
 _JOIN = " ... "
+_NUMBER = re.compile(r"\[(\s*\d+\s*)\]")
 _LEAST = 40  # characters; a shorter rest of a passage is left out
 
 
@@ -53,7 +55,7 @@ class Citations:
 
     def _add(self, hit: Hit) -> bool:
         """Adds a passage. Returns False if it had to be cut, or does not fit."""
-        text = " ".join(hit.text.split())
+        text = _own_numbers(" ".join(hit.text.split()))
         key = hit.url or hit.title
         known = self._cited.get(key)
         if known is None:
@@ -83,11 +85,16 @@ class Citations:
     def _header(self, source: Source) -> str:
         """Returns the line that names a source, without the URL or the title if they take too much."""
         number = f"[{source.number}]"
-        short = f"{number} {source.title}".rstrip()
-        for header in (f"{short} ({source.url})" if source.url else short, short):
+        short = f"{number} {_own_numbers(source.title)}".rstrip()
+        for header in (f"{short} ({_own_numbers(source.url)})" if source.url else short, short):
             if self._count(header) <= self._most // 2:
                 return header
         return number
+
+
+def _own_numbers(text: str) -> str:
+    """Returns a text whose own "[1]" are "(1)", so that it cannot look like a citation."""
+    return _NUMBER.sub(r"(\1)", text)
 
 
 def _cut(text: str, most: int) -> str:
