@@ -21,6 +21,7 @@ from .dispatch import Dispatch
 from .options import Permission, ToolOptions
 from .permissions import Permissions
 from .records import Answer, Call, Round, Source, ToolResult
+from .route import Candidate, Choice, Evaluation, Router
 from .search import FolderSource, Hit, HitSource, Search, SearchResult, StoreSource, WebSource
 from .tool import Tool, tool
 
@@ -33,14 +34,18 @@ __all__ = [
     "AuditLog",
     "Call",
     "CallContext",
+    "Candidate",
+    "Choice",
     "Decision",
     "Dispatch",
+    "Evaluation",
     "FolderSource",
     "Hit",
     "HitSource",
     "Permission",
     "Permissions",
     "Round",
+    "Router",
     "Search",
     "SearchResult",
     "Source",
