@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import ssl
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -62,7 +63,7 @@ class Page:
 class Web:
     """A double of a SearXNG server, and of web pages, on loopback. `got`: path, query and headers."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.pages: dict[str, Page] = {}
         self.got: list[tuple[str, dict[str, str], dict[str, str]]] = []
         web = self
@@ -86,8 +87,14 @@ class Web:
 
             def log_message(self, *_: Any) -> None: ...
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._http.server_port}"
+        class Quiet(ThreadingHTTPServer):
+            def handle_error(self, request: Any, client_address: Any) -> None: ...  # a refused certificate
+
+        self._http = Quiet(("127.0.0.1", 0), Handler)
+        self.port = self._http.server_port
+        self.url = f"http://127.0.0.1:{self.port}"
+        if tls is not None:
+            self._http.socket = tls.wrap_socket(self._http.socket, server_side=True)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,))
         self._thread.start()
 

@@ -6,10 +6,14 @@ import gzip
 import ipaddress
 import json
 import logging
+import ssl
+import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 import sotto
@@ -241,6 +245,45 @@ def test_the_server_itself_may_not_redirect_elsewhere(model: sotto.Engine, web: 
         assert "authorization" not in other.got[0][2]  # which is for the server alone
     finally:
         other.close()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for example.org, signed by itself, with its key."""
+    made = tmp_path_factory.mktemp("tls") / "one.pem"
+    kind = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=example.org"]
+    names = ["-addext", "subjectAltName=DNS:example.org", "-keyout", made, "-out", f"{made}.cert"]
+    try:
+        subprocess.run(["openssl", "req", *kind, *names], check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("no openssl to make a certificate with")
+    made.write_bytes(made.read_bytes() + Path(f"{made}.cert").read_bytes())
+    return made
+
+
+@pytest.mark.parametrize(("host", "works"), [("example.org", True), ("example.com", False)])
+def test_the_certificate_of_the_name_is_checked(
+    model: sotto.Engine, web: Web, certificate: Path, monkeypatch: pytest.MonkeyPatch, host: str, works: bool
+) -> None:
+    """Connecting to an address that was looked up leaves TLS as it is: name and certificate are checked."""
+    loopback = ipaddress.ip_address("127.0.0.1")
+    monkeypatch.setattr(addresses, "is_public", lambda one: one == loopback)
+    monkeypatch.setattr(addresses, "look_up", lambda host, port: [loopback])
+    trusting = ssl.create_default_context(cafile=str(certificate) + ".cert")
+    monkeypatch.setattr(httpx2, "create_ssl_context", lambda: trusting)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(certificate)
+    names: list[str] = []
+    server.sni_callback = lambda connection, name, context: names.append(str(name))
+    secure = Web(server)
+    try:
+        secure.pages["/a"] = Page("<p>The page itself.</p>")
+        web.find({"url": f"https://{host}:{secure.port}/a", "title": "a", "content": "snippet of a"})
+        found = look_up(model, WebSource(web.url, pages=1), "page")
+        assert ("The page itself." in found.text) is works and ("snippet of a" in found.text) is not works
+        assert names == [host] and secure.paths() == (["/a"] if works else [])
+    finally:
+        secure.close()
 
 
 @pytest.mark.parametrize(
