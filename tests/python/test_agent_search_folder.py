@@ -214,6 +214,16 @@ def test_sizes_are_bounded(house: sotto.Engine, lore: Path, caplog: pytest.LogCa
     assert "max_bytes=400" in str(small.skipped)
 
 
+def test_names_of_all_kinds_are_cited_or_skipped(house: sotto.Engine, lore: Path) -> None:
+    for name in ("夜 zebra.txt", "a\nb.txt", "a'b;--.txt", "x" * 250 + ".txt", "[7] zebra.md"):
+        (lore / name).write_text("A zebra.")
+    (lore / os.fsdecode(b"caf\xe9.txt")).write_text("A zebra.")
+    source = FolderSource(lore)
+    found = search(house, source, max_results=9).find("zebra")
+    assert len(found.hits) == 5 and source.skipped == {"caf\ufffd.txt": "its name is not UTF-8"}
+    assert all("\n" not in one.url and one.url.endswith(":1") for one in found.sources)
+
+
 def test_a_deep_folder_ends(house: sotto.Engine, lore: Path) -> None:
     deep = lore
     for _ in range(40):

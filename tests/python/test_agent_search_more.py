@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 import sotto
 import sotto.aio
 from agent_script import call, calls, options, says
+from conftest import ENVIRONMENT, SCRIPTED
 from made_backend import Made
 from search_models import Topics
 from sotto.agent import (
@@ -25,7 +28,8 @@ from sotto.agent import (
     ToolResult,
     tool,
 )
-from sotto.npc import Memories
+from sotto.agent.search.embedding import find_embedding
+from sotto.npc import Character, Memories, Sheet
 
 BELL = {"title": "The bell", "text": "The bell of Millbrook hangs in the tower.", "url": "book:12"}
 OVEN = {"title": "Bread", "text": "An oven needs an hour of heat.", "url": "book:40"}
@@ -180,3 +184,59 @@ def test_a_forked_child_makes_an_index_of_its_own(house: sotto.Engine, tmp_path:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert [one.entry.value for one in index.find("bell", None, 5)] == ["the bell"]
     index.close()
+
+
+LEAVES = """
+import sys, threading, time
+import sotto
+from sotto.agent import FolderSource, Search
+
+engine = sotto.Engine(module_dir=sys.argv[1], mode="prioritize_compute")
+engine.load_model("npc", options={})
+reached = threading.Event()
+
+def find(query):
+    if query == "hang":
+        reached.set()
+        time.sleep(600)
+    return [{"title": "a", "text": query, "url": "b"}, {"title": "c", "text": "d", "url": "e"}]
+
+lookup = Search(engine, find)
+lookup.find("one")
+folder = Search(engine, FolderSource(sys.argv[2]))
+folder.find("one")
+threading.Thread(target=lookup.find, args=("hang",), daemon=True).start()
+reached.wait(60)
+"""
+
+
+def test_a_process_ends_in_the_middle_of_a_search(tmp_path: Path) -> None:
+    (tmp_path / "lore").mkdir()
+    (tmp_path / "lore" / "a.txt").write_text("one")
+    (tmp_path / "tmp").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", LEAVES, str(SCRIPTED), str(tmp_path / "lore")],
+        env={**ENVIRONMENT, "TMPDIR": str(tmp_path / "tmp")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert os.listdir(tmp_path / "tmp") == []
+
+
+def test_minilm_is_the_first_choice(house: sotto.Engine) -> None:
+    house.load_model("sotto/minilm", path="-", backend="made")
+    found = find_embedding(house, "auto")
+    house.unload_model("sotto/minilm")
+    assert found is not None and found.model == "sotto/minilm"
+    assert find_embedding(house, "auto") is None
+
+
+def test_a_character_searches(engine: sotto.Engine) -> None:
+    engine.load_model("npc", options=options({"Where is it?": [ASKS, says("In the tower.")]}))
+    lookup = Search(engine, lambda _: [BELL])
+    with Character(engine, Sheet("Odo"), model="npc", tools=[lookup]) as odo:
+        saying = odo.stream("Where is it?")
+        assert "".join(saying) == "In the tower."
+        assert saying.calls[0].sources == (Source(1, "The bell", "book:12"),)

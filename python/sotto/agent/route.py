@@ -111,7 +111,7 @@ class Router(Unique):
         default: str | None = None,
         threshold: float = 0.5,
         min_similarity: float = 0.0,
-        penalty: float = 1e-3,
+        penalty: float = 3e-3,
     ) -> Router:
         """Trains a router on the examples of candidates, and waits for it: for most, less than a second.
 

@@ -14,9 +14,8 @@ from typing import NamedTuple
 _MAX_DEPTH = 32
 _YOUNG = 2_000_000_000  # nanoseconds in which a file may change again without another time
 _BOMS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-_READ = (
-    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-)
+_SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _SAFE
 
 
 class Stamp(NamedTuple):
@@ -90,7 +89,7 @@ def walk(folder: str, listing: Listing) -> Iterator[File]:
     Raises:
         OSError: The folder cannot be read.
     """
-    top = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0))
+    top = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _SAFE)
     try:
         yield from _walk(top, "", listing, 0)
     finally:
@@ -102,6 +101,9 @@ def _walk(folder: int, prefix: str, listing: Listing, depth: int) -> Iterator[Fi
         if name.startswith("."):
             continue
         path = prefix + name
+        if not _is_unicode(name):
+            listing.skipped[os.fsencode(path).decode("utf-8", "replace")] = "its name is not UTF-8"
+            continue
         try:
             found = os.stat(name, dir_fd=folder, follow_symlinks=False)
             if stat.S_ISLNK(found.st_mode):
@@ -126,6 +128,14 @@ def _walk(folder: int, prefix: str, listing: Listing, depth: int) -> Iterator[Fi
                 yield File(path, stamp, opened)
         finally:
             os.close(opened)
+
+
+def _is_unicode(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:
