@@ -105,11 +105,12 @@ def script(number: int) -> Any:
 def test_no_hit_and_no_file_runs_what_needs_approval(
     engine: sotto.Engine, tmp_path: Path, web: Web, approval: str
 ) -> None:
+    every = EVERY if approval == "denied" else EVERY[::3]
     engine.load_model(
-        "npc", options=options({f"{kind} {number}": script(number) for kind, number, _ in EVERY})
+        "npc", options=options({f"{kind} {number}": script(number) for kind, number, _ in every})
     )
     held = 0
-    for at, (kind, number, order) in enumerate(EVERY):
+    for at, (kind, number, order) in enumerate(every):
         town = Town()
         source = source_of(kind, order, tmp_path / f"{at}", web)
         audit = AuditLog()
@@ -128,7 +129,7 @@ def test_no_hit_and_no_file_runs_what_needs_approval(
         assert approval == "no callback" or town.asked
         assert len([one for one in answer.calls if one.status == "denied"]) >= 2
         held += town.acts == []
-    assert held == len(EVERY) >= 50
+    assert held == len(every) and len(EVERY) == 99
 
 
 def check_marks(read: str, result: str) -> None:

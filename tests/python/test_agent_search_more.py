@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ import pytest
 
 import sotto
 import sotto.aio
-from agent_script import call, calls, options, says
+from agent_script import call, calls, options, play, says
 from conftest import ENVIRONMENT, SCRIPTED
 from made_backend import Made
 from search_models import Topics
@@ -88,6 +91,40 @@ def test_a_store_of_other_embeddings_is_searched_by_words(house: sotto.Engine, t
         with sotto.Store.open(f"store{dim}", dim=dim, folder=tmp_path) as store:
             store.insert("The bell rang.")
             assert search(house, store, embedder="words").find("bell").hits[0].text == "The bell rang."
+
+
+def test_a_long_entry_is_found_by_its_passage(house: sotto.Engine, tmp_path: Path) -> None:
+    with sotto.Store.open("lore", folder=tmp_path) as store:
+        days = [f"Day {at}: it rained, and the river rose by a hand. " * 12 for at in range(60)]
+        days[41] = "Odo cast the bell. " * 20
+        store.insert("\n\n".join(days), key="Annals")
+        store.insert("Odo rang.", key="Notes")
+        found = search(house, store, max_results=2).find("Odo cast the bell")
+    assert "Odo cast the bell." in found.hits[0].text and found.sources[0].title == "Annals"
+
+
+# Much
+
+
+def test_large_results_do_not_stop_the_loop() -> None:
+    much = [{"title": f"{at}", "text": "鐘の音 é " * 30_000, "url": f"{at}"} for at in range(300)]
+    gaps: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(0.01)
+            gaps.append(time.monotonic() - began)
+
+    async def main(engine: sotto.aio.Engine) -> None:
+        ticking = asyncio.ensure_future(tick())
+        for find in (lambda _: much, lambda _: itertools.cycle(much)):
+            found = await Search(engine, find, max_tokens=64).afind("鐘の音")
+            assert 0 < found.tokens <= 64 and len(found.hits) >= 1
+        ticking.cancel()
+        assert max(gaps) < 2  # 0.1 on an idle machine
+
+    play({"hi": [says("Well.")]}, main)
 
 
 # Arguments and life

@@ -25,17 +25,19 @@ class CallbackSource:
 
     async def find(self, inquiry: Inquiry) -> list[Hit]:
         """Returns what the function returned, checked."""
-        if is_async(self._function):
-            given = await self._function(inquiry.text)
-        else:
-            given = await value_of(lambda: self._listed(inquiry.text))
-            if inspect.isawaitable(given):
-                given = await given
-        return read_hits(given)
+        given = self._function(inquiry.text) if is_async(self._function) else None
+        if given is None:
+            given = await value_of(lambda: self._call(inquiry.text))
+        if inspect.isawaitable(given):
+            returned = await given
+            given = await value_of(lambda: read_hits(returned))
+        found: list[Hit] = given
+        return found
 
     def close(self) -> None:
         """Does nothing."""
 
-    def _listed(self, query: str) -> Any:
+    def _call(self, query: str) -> Any:
+        """Returns the hits of a function; the coroutine of a function that returns one."""
         given = self._function(query)
-        return read_hits(given) if inspect.isgenerator(given) else given  # which runs on this thread, too
+        return given if inspect.isawaitable(given) else read_hits(given)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 PASSAGE = 800  # characters; about 200 tokens, which embedding models read whole
+_MAX_HEADING = 200  # characters
 _HEADING = re.compile(r"#{1,6} +(.*)")
 _SENTENCE = re.compile(r"[.!?\u3002\uff01\uff1f]+[\"')\u201d\u300d]*\s*")
 
@@ -60,7 +61,7 @@ def _paragraphs(text: str) -> Iterator[tuple[str, str, int]]:
             yield " ".join(held), heading, first
             held = []
         if found:
-            heading = " ".join(found[1].rstrip("# ").split())
+            heading = " ".join(found[1].rstrip("# ").split())[:_MAX_HEADING]
         elif line.strip():
             first = first if held else number
             held.append(" ".join(line.split()))

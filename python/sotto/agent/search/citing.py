@@ -12,6 +12,7 @@ from .hit import Hit
 Count = Callable[[str], int]  # tokens of a text
 _JOIN = " ... "
 _NUMBER = re.compile(r"\[(\s*\d+\s*)\]")
+_MAX_TOKEN = 100  # characters; a text that is longer than its tokens allow need not be counted
 _LEAST = 40  # characters; a shorter rest of a passage is left out
 
 
@@ -55,7 +56,7 @@ class Citations:
 
     def _add(self, hit: Hit) -> bool:
         """Adds a passage. Returns False if it had to be cut, or does not fit."""
-        text = _own_numbers(" ".join(hit.text.split()))
+        text = _own_numbers(" ".join(hit.text.split()))[: _MAX_TOKEN * self._most]
         key = hit.url or hit.title
         known = self._cited.get(key)
         if known is None:

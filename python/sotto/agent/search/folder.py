@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import logging
 import os
 import threading
@@ -25,6 +26,7 @@ from .index import PassageIndex
 
 _log = logging.getLogger("sotto.agent")
 _MOST = 1 << 30
+_MAX_PASSAGES = 10_000  # of a file; the rest is not found
 
 
 class _Indexed(NamedTuple):
@@ -186,7 +188,8 @@ class FolderSource(Unique):
         changed = not (embedded and known is not None and known.checksum == checksum)
         if changed:
             now = _Indexed(checksum, "" if embedding is None else embedding.model)
-            entries = [_entry(file.name, now, one) for one in passages(clean(text or ""), self._passage)]
+            parts = passages(clean(text or ""), self._passage)
+            entries = [_entry(file.name, now, one) for one in itertools.islice(parts, _MAX_PASSAGES)]
             vectors = None
             if embedding is not None and entries:
                 vectors = embedding.vectors([f"{one['key']}\n{one['value']}" for one in entries], cancelled)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from ...errors import ArgumentError
 
 MAX_HITS = 100  # of a search function; the rest is left out
 MAX_TEXT = 200_000  # characters of a hit; the rest is cut
+_MAX_ALL = 4_000_000  # characters of all hits; further hits are left out
 MAX_URL = 2048  # characters
 _MAX_TITLE = 200
 _JOINERS = "\u200c\u200d"  # which scripts and emoji need
@@ -48,7 +50,7 @@ def clean(text: str) -> str:
     """Returns a text without invisible characters, which could hide orders from a reader; keeps lines."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_visible(one) for one in text.replace("\r\n", "\n").replace("\r", "\n"))
+    return text.replace("\r\n", "\n").replace("\r", "\n").translate(_invisible())
 
 
 def one_line(text: str) -> str:
@@ -56,15 +58,19 @@ def one_line(text: str) -> str:
     return " ".join(clean(text[: 2 * MAX_URL]).split())
 
 
-def _visible(character: str) -> str:
-    if character in "\n\t":
-        return character
-    kind = unicodedata.category(character)
-    if kind in ("Cc", "Zl", "Zp"):
-        return " "
-    if kind == "Cs" or (kind == "Cf" and character not in _JOINERS):
-        return ""
-    return character
+@functools.cache
+def _invisible() -> dict[int, str]:
+    """Returns what takes the place of each invisible character: a space, or nothing."""
+    found: dict[int, str] = {}
+    for number in (*range(0x20000), *range(0xE0000, 0xE1000)):  # the other planes have none
+        kind = unicodedata.category(chr(number))
+        if kind in ("Cc", "Zl", "Zp"):
+            found[number] = " "
+        elif kind in ("Cf", "Cs"):
+            found[number] = ""
+    for kept in "\n\t" + _JOINERS:
+        del found[ord(kept)]
+    return found
 
 
 def read_hits(given: Any) -> list[Hit]:
@@ -82,7 +88,7 @@ def read_hits(given: Any) -> list[Hit]:
         raise wrong_type("hits", given, f"an iterable of {_EXPECTED}")
     hits: list[Hit] = []
     for at, one in enumerate(given):
-        if at == MAX_HITS:
+        if at == MAX_HITS or sum(len(hit.text) for hit in hits) > _MAX_ALL:
             break
         hits.append(one if isinstance(one, Hit) else _read_hit(f"hits[{at}]", one))
     return hits

@@ -23,6 +23,7 @@ from ..threads import value_of
 from ..tool import tool
 from .base import HitSource, Inquiry
 from .callback import CallbackSource
+from .chunks import PASSAGE
 from .citing import Citations
 from .embedding import Cancelled, find_embedding
 from .folder import FolderSource
@@ -174,7 +175,7 @@ class Search(Unique):
 
     def _cite(self, hits: list[Hit], inquiry: Inquiry, session: str) -> SearchResult:
         """Ranks, cuts and cites. Waits for the models."""
-        if not self.source.ranked:
+        if not self.source.ranked or any(len(one.text) > 2 * PASSAGE for one in hits):
             hits = self._ranking.rank(hits, inquiry)
         best = [one for one in hits if one.text.strip()][: self._max_results]
         if not best:

@@ -15,7 +15,7 @@ from ...errors import ArgumentError
 from ..threads import value_of
 from .addresses import FetchError, origin_of, parts_of
 from .base import Inquiry
-from .fetching import Fetcher
+from .fetching import Fetched, Fetcher
 from .hit import MAX_TEXT, MAX_URL, Hit
 from .page_text import page_text
 
@@ -111,7 +111,7 @@ class WebSource(Unique):
             answer = await self._server.get(f"{self._url}?{query}", _MAX_ANSWER, ("application/json",))
         except FetchError as error:
             raise _explained(error) from None
-        hits = _read_answer(answer.data)
+        hits: list[Hit] = await value_of(lambda: _read_answer(answer.data))
         pages = await asyncio.gather(*(self._page(one) for one in hits[: self._pages]))
         return [*pages, *hits[self._pages :]]
 
@@ -125,10 +125,14 @@ class WebSource(Unique):
         except FetchError as error:
             _log.info("the page of a search result was not fetched: %s", error)
             return hit
-        text = page.text
-        if page.media_type != "text/plain":
-            text = await value_of(lambda: page_text(page.text))
-        return Hit(hit.title, text[:MAX_TEXT], hit.url) if text.strip() else hit
+        read: Hit = await value_of(lambda: _with_text(hit, page))
+        return read
+
+
+def _with_text(hit: Hit, page: Fetched) -> Hit:
+    """Returns a hit with the text of its page; as it is if the page has none."""
+    text = page.text if page.media_type == "text/plain" else page_text(page.text)
+    return Hit(hit.title, text[:MAX_TEXT], hit.url) if text.strip() else hit
 
 
 def _explained(error: FetchError) -> FetchError:
