@@ -387,7 +387,18 @@ def test_arguments_are_checked() -> None:
     for fields in wrong:
         with pytest.raises(sotto.ArgumentError, match=next(iter(fields))):
             WebSource("http://127.0.0.1", **fields)
-    for fields in ({"headers": "x"}, {"allow_private": 1}, {"timeout": "9"}, {"categories": 7}):
+    for headers in ({"a": "b\r\nHost: c"}, {"a\n": "b"}, {"a": "ü"}):
+        with pytest.raises(sotto.ArgumentError, match="invalid headers") as raised:
+            WebSource("http://127.0.0.1", headers=headers)
+        assert "Host" not in str(raised.value)
+    for fields in (
+        {"headers": "x"},
+        {"headers": {"a": 1}},
+        {"headers": {b"a": "b"}},
+        {"allow_private": 1},
+        {"timeout": "9"},
+        {"categories": 7},
+    ):
         with pytest.raises(TypeError, match=next(iter(fields))):
             WebSource("http://127.0.0.1", **fields)  # type: ignore[arg-type]
     with pytest.raises(sotto.ArgumentError, match="url"):

@@ -22,7 +22,7 @@ from .options import Permission, ToolOptions
 from .permissions import Permissions
 from .records import Answer, Call, Round, Source, ToolResult
 from .route import Candidate, Choice, Evaluation, Router
-from .search import FolderSource, Hit, HitSource, Search, SearchResult, StoreSource, WebSource
+from .search import FolderSource, Hit, HitSource, Inquiry, Search, SearchResult, StoreSource, WebSource
 from .tool import Tool, tool
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "FolderSource",
     "Hit",
     "HitSource",
+    "Inquiry",
     "Permission",
     "Permissions",
     "Round",

@@ -81,8 +81,7 @@ class WebSource(Unique):
             raise ArgumentError(invalid("time_range", time_range, '"day", "month", "year" or None'))
         if number("timeout", timeout) <= 0:
             raise ArgumentError(invalid("timeout", timeout, "a positive number of seconds"))
-        if headers is not None and not isinstance(headers, Mapping):
-            raise wrong_type("headers", headers, "a mapping or None")
+        sent = _headers(headers)
         try:
             import httpx2  # noqa: F401
         except ImportError:
@@ -98,7 +97,7 @@ class WebSource(Unique):
         self._max_page_bytes = whole("max_page_bytes", max_page_bytes, 64 << 20)
         private = truth("allow_private", allow_private)
         origin = origin_of(parts)
-        self._server = Fetcher(origin, headers or {}, allow_private=private, timeout=timeout)
+        self._server = Fetcher(origin, sent, allow_private=private, timeout=timeout)
         self._web = Fetcher(None, {}, allow_private=private, timeout=timeout)
 
     def __repr__(self) -> str:
@@ -127,6 +126,19 @@ class WebSource(Unique):
             return hit
         read: Hit = await value_of(lambda: _with_text(hit, page))
         return read
+
+
+def _headers(given: Any) -> dict[str, str]:
+    if given is not None and not isinstance(given, Mapping):
+        raise wrong_type("headers", given, "a mapping or None")
+    for name, value in (given or {}).items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(
+                f"invalid headers: expected texts, not {type(name).__name__}: {type(value).__name__}"
+            )
+        if not (name + value).isprintable() or not (name + value).isascii():
+            raise ArgumentError(f"invalid headers: expected a printable ASCII value of '{name[:64]!a}'")
+    return dict(given or {})
 
 
 def _with_text(hit: Hit, page: Fetched) -> Hit:
