@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import random
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -346,3 +347,13 @@ def test_a_model_that_does_not_embed_is_an_error(engine: sotto.Engine) -> None:
     engine.load_model("npc", options=options({"hi": [says("Well.")]}))
     with pytest.raises(sotto.SottoError, match="embed"):
         Router.train(engine, CANDIDATES, embedder="npc")
+
+
+def test_a_missing_package_is_named(
+    engine_: sotto.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(ImportError, match=r"pip install sotto-runtime\[agent\]"):
+        Router.train(engine_, CANDIDATES, embedder="words")
+    with pytest.raises(ImportError, match="numpy"):
+        Router.load(engine_, tmp_path / "router.json")

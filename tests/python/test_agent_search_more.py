@@ -31,6 +31,7 @@ from sotto.agent import (
     ToolResult,
     tool,
 )
+from sotto.agent.search import Inquiry
 from sotto.agent.search.embedding import find_embedding
 from sotto.npc import Character, Memories, Sheet
 
@@ -101,6 +102,44 @@ def test_a_long_entry_is_found_by_its_passage(house: sotto.Engine, tmp_path: Pat
         store.insert("Odo rang.", key="Notes")
         found = search(house, store, max_results=2).find("Odo cast the bell")
     assert "Odo cast the bell." in found.hits[0].text and found.sources[0].title == "Annals"
+
+
+# Sources of the application
+
+
+class Source_:
+    """A source that returns what a test wants."""
+
+    ranked = True
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+
+    async def find(self, inquiry: Inquiry) -> Any:
+        assert inquiry.text and inquiry.limit and not inquiry.cancelled()
+        return self.given
+
+
+def test_an_object_may_be_a_source(house: sotto.Engine) -> None:
+    found = search(house, Source_([Hit("a", "zzz", "b"), BELL])).find("the bell")
+    assert [one.url for one in found.sources] == ["b", "book:12"]  # in its order
+    with search(house, Source_([])) as lookup:  # which has no close()
+        assert lookup.find("the bell").text == "nothing was found"
+    for given in (None, 7, "text", [7], [{"title": "a"}]):
+        with pytest.raises((TypeError, sotto.ArgumentError), match="hits"):
+            search(house, Source_(given)).find("the bell")
+
+
+def test_searches_of_one_round_have_their_own_sources(engine: sotto.Engine) -> None:
+    asks = calls(*(call("search", {"query": f"word{at}"}, at) for at in range(6)))
+    engine.load_model("npc", options=options({"hi": [asks, says("Well.")]}))
+    lookup = Search(engine, lambda query: [{"title": query, "text": query, "url": query}] * 2)
+    for concurrent in (False, True):
+        with engine.session(model="npc") as session:
+            answer = Agent(session, [lookup], concurrent=concurrent).say("hi")
+        assert [one.sources for one in answer.calls] == [
+            (Source(1, f"word{at}", f"word{at}"),) for at in range(6)
+        ]
 
 
 # Much

@@ -8,6 +8,7 @@ import json
 import logging
 import ssl
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -315,6 +316,8 @@ def test_arguments_are_checked() -> None:
         "file:///etc/passwd",
         "http://a:b@c/",
         "http://a:x/",
+        "http://a/search?q=x",
+        "http://a/#b",
     ):
         with pytest.raises(sotto.ArgumentError, match="invalid url"):
             WebSource(url)
@@ -342,3 +345,9 @@ def test_arguments_are_checked() -> None:
     with pytest.raises(sotto.ArgumentError, match="url"):
         WebSource("")
     assert json.dumps(repr(WebSource("https://example.org/searx/"))).count("/searx/search") == 1
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    with pytest.raises(ImportError, match=r"pip install sotto-runtime\[agent\]"):
+        WebSource("http://127.0.0.1")

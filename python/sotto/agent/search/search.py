@@ -27,7 +27,7 @@ from .chunks import PASSAGE
 from .citing import Citations
 from .embedding import Cancelled, find_embedding
 from .folder import FolderSource
-from .hit import Hit, one_line
+from .hit import Hit, one_line, read_hits
 from .ranking import Ranking
 from .stored import StoreSource
 
@@ -169,12 +169,13 @@ class Search(Unique):
         asked = _query(query)
         embedding = await value_of(lambda: find_embedding(self._engine, self._embedder))
         inquiry = Inquiry(asked, self._max_results, embedding, lambda: context.cancelled)
-        hits = await self.source.find(inquiry)
-        found: SearchResult = await value_of(lambda: self._cite(hits, inquiry, context.session_id))
+        given = await self.source.find(inquiry)
+        found: SearchResult = await value_of(lambda: self._cite(given, inquiry, context.session_id))
         return found
 
-    def _cite(self, hits: list[Hit], inquiry: Inquiry, session: str) -> SearchResult:
+    def _cite(self, given: list[Hit], inquiry: Inquiry, session: str) -> SearchResult:
         """Ranks, cuts and cites. Waits for the models."""
+        hits = read_hits(given)  # of any source that the application wrote
         if not self.source.ranked or any(len(one.text) > 2 * PASSAGE for one in hits):
             hits = self._ranking.rank(hits, inquiry)
         best = [one for one in hits if one.text.strip()][: self._max_results]

@@ -77,6 +77,8 @@ class WebSource(Unique):
             parts = parts_of(string("url", url))
         except FetchError as error:
             raise ArgumentError(f'invalid url: expected "http://..." or "https://..."; {error}') from None
+        if parts.query or parts.fragment:
+            raise ArgumentError(invalid("url", url, 'an address without "?" and "#"'))
         if time_range is not None and time_range not in _RANGES:
             raise ArgumentError(invalid("time_range", time_range, '"day", "month", "year" or None'))
         if number("timeout", timeout) <= 0:
