@@ -304,7 +304,7 @@ def test_a_slow_page_does_not_hold_the_others(model: sotto.Engine, web: Web) -> 
     with_pages(web, "slow", "fast")
     web.pages["/slow"], web.pages["/fast"] = Page("late"), Page("<p>in time</p>")
     web.pages["/slow"].wait.clear()
-    found = look_up(model, WebSource(web.url, pages=2, allow_private=True, timeout=0.5), "slow time")
+    found = look_up(model, WebSource(web.url, pages=2, allow_private=True, timeout=2), "slow time")
     assert "snippet of slow" in found.text and "in time" in found.text
 
 

@@ -8,6 +8,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -20,12 +21,13 @@ from ..threads import value_of
 from . import files
 from .base import Inquiry
 from .chunks import PASSAGE, Passage, passages
-from .embedding import Cancelled, Embedding
+from .embedding import Cancelled, Embedding, Vectors
 from .hit import Hit, clean
 from .index import PassageIndex
 
 _log = logging.getLogger("sotto.agent")
 _MOST = 1 << 30
+_BATCH = 500  # passages, or names
 _MAX_PASSAGES = 10_000  # of a file; the rest is not found
 
 
@@ -34,6 +36,15 @@ class _Indexed(NamedTuple):
 
     checksum: str
     model: str
+
+
+@dataclass
+class _Batch:
+    """Files that are written to the index in one transaction, which waits for the disk once."""
+
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    vectors: Vectors = field(default_factory=list)
+    files: dict[str, _Indexed] = field(default_factory=dict)
 
 
 class FolderSource(Unique):
@@ -153,15 +164,21 @@ class FolderSource(Unique):
         assert self._known is not None
         listing = files.Listing(self._limits)
         seen: set[str] = set()
+        batch = _Batch()
         changes = 0
-        for file in files.walk(self.folder, listing):
-            if cancelled():
-                raise Cancelled
-            seen.add(file.name)
-            changes += self._update(file, embedding, listing, cancelled)
-        for name in [one for one in self._known if one not in seen]:
-            self._drop(name)
-            changes += 1
+        try:
+            for file in files.walk(self.folder, listing):
+                if cancelled():
+                    raise Cancelled
+                seen.add(file.name)
+                changes += self._update(file, embedding, listing, batch, cancelled)
+                if len(batch.entries) >= _BATCH:
+                    self._write(batch)
+        finally:
+            self._write(batch)
+        gone = [one for one in self._known if one not in seen]
+        self._drop(gone)
+        changes += len(gone)
         for name in listing.skipped.keys() - self._skipped.keys():
             _log.warning("the search leaves out '%s': %s", name, listing.skipped[name])
         self._skipped = listing.skipped
@@ -172,9 +189,10 @@ class FolderSource(Unique):
         file: files.File,
         embedding: Embedding | None,
         listing: files.Listing,
+        batch: _Batch,
         cancelled: Callable[[], bool],
     ) -> bool:
-        """Indexes a file if its content has changed. Returns True if it has."""
+        """Adds a file to a batch if its content has changed. Returns True if it has."""
         assert self._known is not None
         known = self._known.get(file.name)
         embedded = known is not None and (embedding is None or known.model == embedding.model)
@@ -190,21 +208,32 @@ class FolderSource(Unique):
             now = _Indexed(checksum, "" if embedding is None else embedding.model)
             parts = passages(clean(text or ""), self._passage)
             entries = [_entry(file.name, now, one) for one in itertools.islice(parts, _MAX_PASSAGES)]
-            vectors = None
-            if embedding is not None and entries:
-                vectors = embedding.vectors([f"{one['key']}\n{one['value']}" for one in entries], cancelled)
-            self._drop(file.name)
-            self._index.add(entries, vectors)
-            self._known[file.name] = now
+            if embedding is not None:
+                shown = [f"{one['key']}\n{one['value']}" for one in entries]
+                batch.vectors += embedding.vectors(shown, cancelled)
+            batch.entries += entries
+            batch.files[file.name] = now
         if text is not None and not file.stamp.young:
             self._stamps[file.name] = file.stamp
         return changed
 
-    def _drop(self, name: str) -> None:
+    def _write(self, batch: _Batch) -> None:
+        """Writes the files of a batch, and empties it."""
         assert self._known is not None
-        if self._known.pop(name, None) is not None:
-            self._index.remove({"file": name})
-        self._stamps.pop(name, None)
+        entries, vectors, added = batch.entries, batch.vectors, batch.files
+        batch.entries, batch.vectors, batch.files = [], [], {}
+        self._drop([one for one in added if one in self._known])
+        self._index.add(entries, vectors or None)
+        self._known.update(added)
+
+    def _drop(self, names: Sequence[str]) -> None:
+        """Removes files from the index."""
+        assert self._known is not None
+        for at in range(0, len(names), _BATCH):
+            some = list(names[at : at + _BATCH])
+            self._index.remove({"file": {"in": some}})
+            for name in some:
+                del self._known[name]
 
     def _forget(self) -> None:
         self._known, self._stamps = None, {}
