@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import random
 import threading
 import time
 from collections.abc import Iterator
@@ -12,10 +14,11 @@ from typing import Any
 import pytest
 
 import sotto
-from agent_script import call, calls, options, says
+import sotto.aio
+from agent_script import call, calls, options, play, says
 from made_backend import Made
 from search_models import DIM, Topics
-from sotto.agent import Agent, FolderSource, Search, Source
+from sotto.agent import Agent, FolderSource, Search, Source, aio
 from sotto.agent.search import Inquiry
 from sotto.agent.search import files as walking
 from sotto.agent.search.embedding import Cancelled, find_embedding
@@ -330,6 +333,45 @@ def test_a_call_whose_time_is_over_stops_indexing(engine: sotto.Engine, lore: Pa
     with engine.session(model="npc") as session:
         (made,) = Agent(session, [Search(engine, Slow(lore), time_limit=0.1)]).say("hi").calls
     assert made.status == "timed_out" and ended.wait(10)
+
+
+def test_cancelled_turns_leave_a_search_in_order(
+    lore: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """48 turns of 16 agents with one search, while its files change; a third of them is cancelled."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    asks = calls(call("search", {"query": "falls"}), call("search", {"query": "bell"}, 1))
+    draw = random.Random(5)
+
+    async def turns(engine: sotto.aio.Engine, lookup: Search, number: int) -> int:
+        ended = 0
+        async with await engine.session(f"s{number}", model="npc") as session:
+            agent = aio.Agent(session, [lookup], concurrent=number % 2 == 0)
+            for turn in range(3):
+                (lore / f"n{number % 4}.txt").write_text(f"It falls at {turn}.")
+                task = asyncio.ensure_future(agent.say("hi"))
+                if draw.random() < 0.35:
+                    await asyncio.sleep(draw.random() * 0.05)
+                    task.cancel()
+                done = await asyncio.gather(task, return_exceptions=True)
+                if isinstance(done[0], BaseException):
+                    assert isinstance(done[0], asyncio.CancelledError), done[0]
+                    continue
+                assert [one.status for one in done[0].calls] == ["done", "done"], done[0].calls
+                assert all(one.sources for one in done[0].calls)
+                ended += 1
+        return ended
+
+    async def main(engine: sotto.aio.Engine) -> None:
+        with Search(engine, FolderSource(lore)) as lookup:
+            ended = await asyncio.gather(*(turns(engine, lookup, one) for one in range(16)))
+            assert 16 <= sum(ended) < 48
+            found = await lookup.afind("it falls at")
+            assert {"n0.txt:1", "n1.txt:1", "n2.txt:1", "n3.txt:1"} <= {one.url for one in found.hits}
+
+    play({"hi": [asks, says("Well.")]}, main)
+    assert os.listdir(tmp_path / "temporary") == []
 
 
 def test_arguments_are_checked(lore: Path, tmp_path: Path) -> None:
