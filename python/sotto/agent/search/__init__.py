@@ -4,6 +4,7 @@
 >>> print(search.find("falling damage").text)
 """
 
+from .addresses import FetchError
 from .base import HitSource, Inquiry
 from .folder import FolderSource
 from .hit import Hit
@@ -12,6 +13,7 @@ from .stored import StoreSource
 from .web import WebSource
 
 __all__ = [
+    "FetchError",
     "FolderSource",
     "Hit",
     "HitSource",

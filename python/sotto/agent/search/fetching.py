@@ -91,9 +91,9 @@ class Fetcher:
         for at, address in enumerate(addresses[:_MAX_ADDRESSES], 1):
             try:
                 return await self._send(url, origin[1], address, headers, most, media_types)
-            except httpx2.ConnectError:
+            except httpx2.ConnectError as error:
                 if at == min(len(addresses), _MAX_ADDRESSES):
-                    raise FetchError(f"'{origin[1]}' cannot be reached") from None
+                    raise FetchError(f"'{origin[1]}' cannot be reached: {str(error)[:200]}") from None
             except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
                 raise FetchError(f"'{origin[1]}' did not answer: {type(error).__name__}") from None
         raise FetchError(f"'{origin[1]}' cannot be reached")

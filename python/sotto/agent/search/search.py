@@ -136,7 +136,7 @@ class Search(Unique):
 
         Raises:
             ArgumentError: The query is empty, or the source returned what is no hit.
-            Exception: What the source raises.
+            Exception: What the source raises; a `WebSource`: `sotto.agent.search.FetchError`.
         """
         found: SearchResult = background.run(self.afind(query))
         return found
