@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from .._handle import Unique
 from .._json import load
 from .._values import string, truth, typed, whole, wrong_type
 from ..engine import Engine
@@ -14,6 +13,7 @@ from .acting import ToolCallback
 from .answering import Answering
 from .errors import RunnerError, translated
 from .loading import Loader, keeps_prefixes, placement_of
+from .managing import Manages
 from .models import PagedCacheType, Which
 from .refusals import refuse
 from .registry import Entry, Registry
@@ -22,21 +22,19 @@ from .responses import (
     ChatCompletionChunkResponse,
     ChatCompletionResponse,
     CompletionResponse,
-    File,
     ImageGenerationResponse,
     ImageGenerationResponseFormat,
     SpeechGenerationResponse,
 )
 from .sessions import Sessions
-from .source import check, name_of
+from .source import name_of
 from .templates import Template
 
 _MAX_SEED = (1 << 64) - 1
 _MAX_TOKEN = 2**31 - 1
-Result = TypeVar("Result")
 
 
-class Runner(Unique):
+class Runner(Manages):
     """Loads models and answers requests in this process. Use it as a context manager, or call `close()`.
 
     All methods are thread-safe, and wait; requests of several threads are decoded in one batch. A model is
@@ -167,6 +165,7 @@ class Runner(Unique):
 
     # Requests
 
+    @translated()
     def send_chat_completion_request(
         self, request: ChatCompletionRequest, model_id: str | None = None
     ) -> ChatCompletionResponse | Iterator[ChatCompletionChunkResponse]:
@@ -186,12 +185,14 @@ class Runner(Unique):
         entry = self._pick(model_id, request.model)
         return self._run(entry, lambda one: self._answering.chat(request, one))
 
+    @translated()
     def send_chat_completion_request_to_model(
         self, request: ChatCompletionRequest, model_id: str
     ) -> ChatCompletionResponse | Iterator[ChatCompletionChunkResponse]:
         """Answers a chat with a model. See `send_chat_completion_request()`."""
         return self.send_chat_completion_request(request, string("model_id", model_id))
 
+    @translated()
     def send_completion_request(
         self, request: CompletionRequest, model_id: str | None = None
     ) -> CompletionResponse:
@@ -200,12 +201,14 @@ class Runner(Unique):
         entry = self._pick(model_id, request.model)
         return self._run(entry, lambda one: self._answering.text(request, one))
 
+    @translated()
     def send_completion_request_to_model(
         self, request: CompletionRequest, model_id: str
     ) -> CompletionResponse:
         """Continues a text with a model. See `send_completion_request()`."""
         return self.send_completion_request(request, string("model_id", model_id))
 
+    @translated()
     def send_embedding_request(
         self, request: EmbeddingRequest, model_id: str | None = None
     ) -> list[list[float]]:
@@ -213,6 +216,7 @@ class Runner(Unique):
         typed("request", request, EmbeddingRequest)
         return self._run(self._pick(model_id), lambda one: self._answering.embed(request, one))
 
+    @translated()
     def generate_image(
         self,
         prompt: str,
@@ -232,6 +236,7 @@ class Runner(Unique):
         self._pick(model_id)
         refuse("generate_image")
 
+    @translated()
     def generate_audio(self, prompt: str, model_id: str | None = None) -> SpeechGenerationResponse:
         """Raises `RunnerError`: no model of a runner speaks. The arguments are those of mistral.rs."""
         string("prompt", prompt)
@@ -240,6 +245,7 @@ class Runner(Unique):
 
     # Tokens
 
+    @translated()
     def tokenize_text(
         self, text: str, add_special_tokens: bool, enable_thinking: bool | None, model_id: str | None = None
     ) -> list[int]:
@@ -257,6 +263,7 @@ class Runner(Unique):
 
         return self._run(self._pick(model_id), ask)
 
+    @translated()
     def detokenize_text(
         self, tokens: list[int], skip_special_tokens: bool, model_id: str | None = None
     ) -> str:
@@ -272,12 +279,14 @@ class Runner(Unique):
 
         return self._run(self._pick(model_id), ask)
 
+    @translated()
     def max_sequence_length(self, model_id: str | None = None) -> int | None:
         """Returns the tokens of one sequence, prompt and answer together; None: the backend has no limit."""
         entry = self._pick(model_id)
         found = self._run(entry, lambda one: self._loader.engine.model_info(one.id).get("context"))
         return int(found) if found else None
 
+    @translated()
     def send_re_isq(self, dtype: str, model_id: str | None = None) -> None:
         """Quantizes a model in safetensors to another type, and reloads it. A GGUF file is not changed."""
         entry = self._pick(model_id)
@@ -285,115 +294,6 @@ class Runner(Unique):
             if entry.status == "loaded":
                 self._registry.unload(entry.id)
             self._registry.reload(entry.id)
-
-    # Models
-
-    def add_model(self, which: Which, alias: str | None = None) -> str:
-        """Adds a model and loads it, with the arguments of the runner. Sotto's own.
-
-        Args:
-            which: The model. With an engine of the host, one whose id it has loaded is used as it is.
-            alias: Id of the model; None: that of `which`.
-
-        Returns:
-            The id.
-
-        Raises:
-            RunnerError: The id is taken, or the model cannot be loaded.
-        """
-        with translated():
-            check(which)
-            name = name_of(which) if alias is None else string("alias", alias)
-            adopted = not self._loader.own and self._loader.engine.model_is_loaded(name)
-            self._registry.add(Entry(name, None if adopted else which))
-        return name
-
-    def list_models(self) -> list[str]:
-        """Returns the ids of all models, also of unloaded ones."""
-        return self._registry.ids()
-
-    def list_models_with_status(self) -> list[tuple[str, str]]:
-        """Returns id and status of all models: "loaded", "unloaded" or "reloading"."""
-        return self._registry.statuses()
-
-    def list_unloaded_models(self) -> list[str]:
-        """Returns the ids of unloaded models."""
-        return [name for name, status in self._registry.statuses() if status == "unloaded"]
-
-    def get_model_status(self, model_id: str) -> str | None:
-        """Returns the status of a model; None: the id is unknown."""
-        return self._registry.status(model_id)
-
-    def is_model_loaded(self, model_id: str) -> bool:
-        """Returns True if a model is loaded; False if the id is unknown."""
-        return self._registry.status(model_id) == "loaded"
-
-    def get_default_model_id(self) -> str | None:
-        """Returns the id of the default model."""
-        return self._registry.default
-
-    def set_default_model_id(self, model_id: str) -> None:
-        """Sets the default model. Raises `RunnerError` unless it is loaded."""
-        self._registry.set_default(model_id)
-
-    def unload_model(self, model_id: str) -> None:
-        """Unloads a model; running requests of it fail. The next request loads it again.
-
-        If it is the default model, another loaded one becomes the default.
-
-        Raises:
-            RunnerError: The id is unknown, or the model is not loaded.
-        """
-        with translated():
-            self._registry.unload(string("model_id", model_id))
-
-    def reload_model(self, model_id: str) -> None:
-        """Loads a model that was unloaded. Raises `RunnerError` if the id is unknown."""
-        with translated():
-            self._registry.reload(string("model_id", model_id))
-
-    def remove_model(self, model_id: str) -> None:
-        """Removes a model and its sessions. Raises `RunnerError` if it is the only one, or unknown."""
-        with translated():
-            self._registry.remove(string("model_id", model_id))
-            self._sessions.forget(model_id)
-
-    # Sessions
-
-    def export_session(self, session_id: str, model_id: str | None = None) -> str | None:
-        """Returns a session with its calls and files as JSON; None: the id is unknown."""
-        return self._sessions.export(self._pick(model_id).id, session_id)
-
-    def import_session(self, session_id: str, session_json: str, model_id: str | None = None) -> None:
-        """Imports a session, which replaces one with the same id.
-
-        Raises:
-            RunnerError: `session_json` is not what `export_session()` of this version returned.
-        """
-        self._sessions.take(self._pick(model_id).id, session_id, session_json)
-
-    def delete_session(self, session_id: str, model_id: str | None = None) -> bool:
-        """Deletes a session. Returns False if the id is unknown."""
-        return self._sessions.delete(self._pick(model_id).id, session_id)
-
-    def list_session_ids(self, model_id: str | None = None) -> list[str]:
-        """Returns the ids of a model's sessions: at most 128 of all models, used in the last 30 minutes."""
-        return self._sessions.ids(self._pick(model_id).id)
-
-    def find_file(self, file_id: str) -> File | None:
-        """Returns a file that a tool of a session produced; None: the id is unknown."""
-        return self._sessions.find_file(file_id)
-
-    # Internal
-
-    def _pick(self, model_id: str | None, wanted: str | None = None) -> Entry:
-        if not self._end.alive:
-            raise RunnerError("this Runner is closed; create another one")
-        return self._registry.pick(model_id, wanted)
-
-    def _run(self, entry: Entry, call: Callable[[Entry], Result]) -> Result:
-        with translated():
-            return self._registry.run(entry, call)
 
 
 def _callbacks(given: Mapping[str, ToolCallback] | None) -> dict[str, ToolCallback]:

@@ -1,0 +1,46 @@
+"""What tests of `sotto.runner` on the house model have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sotto.runner import (
+    ChatCompletionChunkResponse,
+    ChatCompletionRequest,
+    ChatCompletionResponse,
+    CompletionRequest,
+    CompletionResponse,
+    Runner,
+    Which,
+)
+
+HOUSE = Which.GGUF("sotto/house", "house.gguf")
+HELLO = [{"role": "user", "content": "Hello, who are you?"}]
+OPTIONS = {"context": 512, "parallel": 4}
+
+
+def chat(runner: Runner, said: Any = HELLO, model: str = "default", **fields: Any) -> ChatCompletionResponse:
+    """A whole answer, of at most 8 tokens."""
+    request = ChatCompletionRequest(said, model, **{"max_tokens": 8, **fields})
+    found = runner.send_chat_completion_request(request)
+    assert isinstance(found, ChatCompletionResponse)
+    return found
+
+
+def stream(runner: Runner, said: Any = HELLO, **fields: Any) -> Iterator[ChatCompletionChunkResponse]:
+    """The chunks of an answer."""
+    request = ChatCompletionRequest(said, "default", stream=True, **{"max_tokens": 8, **fields})
+    found = runner.send_chat_completion_request(request)
+    assert not isinstance(found, ChatCompletionResponse)
+    return found
+
+
+def said(answer: ChatCompletionResponse) -> str:
+    """The text of the first choice."""
+    return answer.choices[0].message.content or ""
+
+
+def write(runner: Runner, prompt: str = "The smith said:", **fields: Any) -> CompletionResponse:
+    """A continuation, of at most 8 tokens."""
+    return runner.send_completion_request(CompletionRequest(prompt, "default", **{"max_tokens": 8, **fields}))
