@@ -251,7 +251,7 @@ def test_a_model_of_the_host(folder: Path) -> None:
 # Files
 
 
-@pytest.mark.row("E-265", "E-266", "E-267")
+@pytest.mark.row("E-210", "E-265", "E-266", "E-267")
 def test_files_that_are_not_there(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(RunnerError, match=r"'4\.gguf': .*1\.gguf, 2\.gguf"):
         Runner(Which.GGUF(str(folder), "4.gguf"))
