@@ -108,8 +108,10 @@ class ChatStream(ChunkStream):
         choice = dict(chunk["choices"][0])
         delta = {**(choice.get("delta") or {"content": choice.get("text")})}
         delta.pop("tool_calls", None)
-        if choice.get("finish_reason") and (calls := self._calls.get(choice["index"])):
+        if choice.get("finish_reason"):
+            calls = self._calls.get(choice["index"], {})
             delta["tool_calls"] = [calls[at] for at in sorted(calls)]
+            delta["content"] = delta.get("content") or (None if calls else "")
         choice["delta"] = delta
         return shaping.chunk_response({**chunk, "choices": [choice]}, self._model, usage, session_id)
 
@@ -188,7 +190,7 @@ class ActingStream(ChunkStream):
         self._end(self._acting.messages)
         counts = answer.usage
         usage = shaping.usage(counts.prompt_tokens, counts.completion_tokens, *self._acting.seconds)
-        return self._chunk(None, None, None, answer.finish_reason or "stop", usage)
+        return self._chunk("", None, None, answer.finish_reason or "stop", usage)
 
     def _chunk(
         self,
