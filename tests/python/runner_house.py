@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import make_tiny
+from make_adapter import write_gguf
 from sotto.runner import (
     ChatCompletionChunkResponse,
     ChatCompletionRequest,
@@ -44,3 +47,18 @@ def said(answer: ChatCompletionResponse) -> str:
 def write(runner: Runner, prompt: str = "The smith said:", **fields: Any) -> CompletionResponse:
     """A continuation, of at most 8 tokens."""
     return runner.send_completion_request(CompletionRequest(prompt, "default", **{"max_tokens": 8, **fields}))
+
+
+def text(runner: Runner, model: str | None = None, **fields: Any) -> str:
+    """A continuation of a model of `write_models()`."""
+    request = CompletionRequest("hello there", "default", max_tokens=6, **fields)
+    return runner.send_completion_request(request, model).choices[0].text
+
+
+def write_models(folder: Path) -> Path:
+    """Writes three models of random weights, and two adapters of the first."""
+    for number in (1, 2, 3):
+        make_tiny.transformer("llama", number).write(folder / f"{number}.gguf")
+    for seed in (11, 12):
+        write_gguf(folder / f"a{seed}.gguf", seed, rank=4, spread=0.1)
+    return folder

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
-import json
 import math
-import re
 import threading
 import time
 from collections.abc import Iterator
@@ -199,122 +197,6 @@ def test_several_choices(runner: Runner) -> None:
             chat(runner, n_choices=wrong)
 
 
-@pytest.mark.row("E-104", "E-149")
-def test_biases(runner: Runner) -> None:
-    (forced,) = runner.tokenize_text("ale", False, None)[:1]
-    word = runner.detokenize_text([forced], True)
-    assert said(chat(runner, logit_bias={forced: 100}, max_tokens=2)) == word * 2
-    assert write(runner, logit_bias={forced: 100}, max_tokens=2).choices[0].text == word * 2
-    first = runner.tokenize_text(said(chat(runner, max_tokens=1)), False, None)[0]
-    assert (
-        runner.tokenize_text(said(chat(runner, max_tokens=1, logit_bias={first: -100})), False, None)[0]
-        != first
-    )
-
-
-@pytest.mark.row("E-110", "E-152", "E-460", "E-499")
-def test_stop_texts(runner: Runner) -> None:
-    whole = said(chat(runner))
-    cut = whole.split(" ")[1]
-    answer = chat(runner, stop_seqs=[cut])
-    assert said(answer) == whole[: whole.index(cut)] and answer.choices[0].finish_reason == "stop"
-    text = write(runner).choices[0].text
-    cut = text[3:6]
-    assert write(runner, stop_seqs=[cut]).choices[0].text == text[: text.index(cut)]
-
-
-@pytest.mark.row("E-111", "E-153", "E-022")
-def test_temperature_and_seed(runner: Runner) -> None:
-    greedy = said(chat(runner))
-    assert greedy == said(chat(runner, temperature=0)) == said(chat(runner, temperature=1.5, top_k=1))
-    texts = []
-    for _ in range(2):
-        with Runner(HOUSE, seed=7, options=OPTIONS) as seeded:
-            texts.append([said(chat(seeded, temperature=1.5)) for _ in range(3)])
-    assert texts[0] == texts[1] and len(set(texts[0])) > 1
-
-
-SAMPLERS = [
-    pytest.param({"top_p": 1e-6}, ("E-112", "E-154"), id="top_p"),
-    pytest.param({"top_k": 1}, ("E-113", "E-156"), id="top_k"),
-    pytest.param({"min_p": 1.0}, ("E-117", "E-159"), id="min_p"),
-]
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [pytest.param(one.values[0], marks=pytest.mark.row(*one.values[1]), id=one.id) for one in SAMPLERS],
-)  # type: ignore[misc]
-def test_samplers_that_leave_one_token(runner: Runner, fields: dict[str, Any]) -> None:
-    assert said(chat(runner, temperature=2, **fields)) == said(chat(runner))
-    assert write(runner, temperature=2, **fields).choices[0].text == write(runner).choices[0].text
-    (name,) = fields
-    with pytest.raises(RunnerError, match=name):
-        chat(runner, **{name: -1})
-
-
-PENALTIES = {
-    "presence_penalty": ({"presence_penalty": 5.0}, ("E-107", "E-146")),
-    "frequency_penalty": ({"frequency_penalty": 5.0}, ("E-108", "E-147")),
-    "repetition_penalty": ({"repetition_penalty": 5.0}, ("E-109", "E-148")),
-    "dry_multiplier": ({"dry_multiplier": 5.0}, ("E-120", "E-162")),
-    "dry_base": ({"dry_multiplier": 0.5, "dry_base": 50.0}, ("E-121", "E-163")),
-    "dry_allowed_length": ({"dry_multiplier": 5.0, "dry_allowed_length": 1}, ("E-122", "E-164")),
-    "dry_sequence_breakers": (
-        {"dry_multiplier": 5.0, "dry_sequence_breakers": ["|"]},
-        ("E-123", "E-165"),
-    ),
-}
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        pytest.param(fields, marks=pytest.mark.row(*rows), id=name)
-        for name, (fields, rows) in PENALTIES.items()
-    ],
-)
-def test_penalties_change_what_repeats(runner: Runner, fields: dict[str, Any]) -> None:
-    prompt = "the gate, the gate, the gate, the gate, the gate, the"
-    assert " gate" in (plain := write(runner, prompt, max_tokens=12).choices[0].text)
-    assert write(runner, prompt, max_tokens=12, **fields).choices[0].text != plain
-    asks = [{"role": "user", "content": f"Say: {prompt}"}]
-    chat(runner, asks, **fields)
-    name = next(reversed(fields))
-    wrong = [] if name == "dry_sequence_breakers" else -1000
-    with pytest.raises(RunnerError, match=r"dry_|penalty"):
-        chat(runner, asks, **{**fields, name: wrong})
-
-
-@pytest.mark.row("E-115", "E-116", "E-157", "E-158")
-def test_grammars(runner: Runner) -> None:
-    schema = {"type": "object", "properties": {"mood": {"enum": ["glad", "sad"]}}, "required": ["mood"]}
-    forms = {"regex": r"[0-9]{3}-[a-z]{2}", "lark": 'start: "yes" | "no"', "json_schema": json.dumps(schema)}
-    for kind, grammar in forms.items():
-        fields: dict[str, Any] = {
-            "grammar": grammar,
-            "grammar_type": kind,
-            "max_tokens": 32,
-            "temperature": 1,
-        }
-        for text in (said(chat(runner, **fields)), write(runner, **fields).choices[0].text):
-            if kind == "json_schema":
-                assert json.loads(text)["mood"] in ("glad", "sad")
-            else:
-                assert re.fullmatch(grammar if kind == "regex" else "yes|no", text)
-    for wrong, words in (
-        ({"grammar": "x"}, "missing grammar_type"),
-        ({"grammar_type": "regex"}, "without grammar"),
-        ({"grammar": "x", "grammar_type": "zzz"}, "invalid grammar_type 'zzz'"),
-        ({"grammar": "[", "grammar_type": "json_schema"}, "a JSON schema"),
-        ({"grammar": "(", "grammar_type": "regex"}, "grammar"),
-    ):
-        with pytest.raises(RunnerError, match=words):
-            chat(runner, **wrong)
-        with pytest.raises(RunnerError, match=words):
-            write(runner, **wrong)
-
-
 @pytest.mark.row("E-100")
 def test_a_prompt_that_is_rendered_already(runner: Runner) -> None:
     text = chat(runner, "The smith said:", logprobs=True)
@@ -380,81 +262,6 @@ def test_thinking(runner: Runner) -> None:
 def test_answers_go_on_after_the_end_token(runner: Runner) -> None:
     assert chat(runner, max_tokens=60, ignore_eos=True).usage.completion_tokens == 60
     assert write(runner, max_tokens=60, ignore_eos=True).usage.completion_tokens == 60
-
-
-# Texts
-
-
-@pytest.mark.row("E-142", "E-145", "E-150", "E-489", "E-498", "E-501", "E-502")
-def test_a_text(runner: Runner) -> None:
-    answer = write(runner)
-    assert answer.object == "text_completion" and answer.model == "sotto/house"
-    (one,) = answer.choices
-    assert (one.index, one.finish_reason, one.logprobs) == (0, "length", None) and one.text
-    echoed = write(runner, echo_prompt=True).choices[0].text
-    assert echoed == "The smith said:" + one.text
-    assert answer.usage.prompt_tokens == len(runner.tokenize_text("The smith said:", True, None))
-
-
-@pytest.mark.row("E-144")
-def test_the_best_of_several_texts(runner: Runner) -> None:
-    best = write(runner, best_of=6, temperature=1.5, n_choices=2)
-    assert [one.index for one in best.choices] == [0, 1]
-    means = []
-    for one in best.choices:
-        assert one.logprobs is not None and one.logprobs.content
-        means.append(sum(each.logprob for each in one.logprobs.content) / len(one.logprobs.content))
-    assert means[0] >= means[1]
-    with pytest.raises(RunnerError, match="best_of"):
-        write(runner, best_of=0)
-
-
-@pytest.mark.row("E-155")
-def test_a_suffix_needs_a_model_for_infill(runner: Runner) -> None:
-    with pytest.raises(RunnerError, match="infill"):
-        write(runner, suffix="the end")
-
-
-@pytest.mark.row("E-160", "E-161")
-def test_a_text_has_no_tools(runner: Runner) -> None:
-    with pytest.raises(RunnerError, match=r"tool_schemas\[0\]"):
-        write(runner, tool_schemas=["["])
-    with pytest.raises(RunnerError, match="send a chat"):
-        write(runner, tool_schemas=['{"type": "function", "function": {"name": "a"}}'])
-
-
-# Tokens
-
-
-@pytest.mark.row("E-041", "E-042", "E-043", "E-045", "E-046", "E-047")
-def test_tokens(runner: Runner) -> None:
-    for text in ("Hello there", "", "é 日本 \U0001f600", "a\0b"):
-        tokens = runner.tokenize_text(text, False, None)
-        assert tokens == runner.tokenize_text(text, False, True) == runner.tokenize_text(text, False, False)
-        assert runner.detokenize_text(tokens, True) == text
-    special = runner.tokenize_text("<|im_end|>", False, None)
-    assert len(special) == 1
-    assert (runner.detokenize_text(special, False), runner.detokenize_text(special, True)) == (
-        "<|im_end|>",
-        "",
-    )
-    details = runner._loader.engine.model_info("sotto/house")["details"]
-    begins = len(runner.tokenize_text("x", True, None)) - len(runner.tokenize_text("x", False, None))
-    assert begins == int(details["adds_bos"]) + int(details["adds_eos"])
-    wrongs: list[Any] = [(3, False, None), ("x", 1, None), ("x", False, "yes")]
-    for wrong in wrongs:
-        with pytest.raises(TypeError):
-            runner.tokenize_text(*wrong)
-    with pytest.raises(TypeError, match="tokens"):
-        runner.detokenize_text("12", True)  # type: ignore[arg-type]
-    for tokens in ([-1], [2**31], [10**6]):
-        with pytest.raises(RunnerError, match="tokens"):
-            runner.detokenize_text(tokens, True)
-
-
-@pytest.mark.row("E-049")
-def test_the_longest_sequence(runner: Runner) -> None:
-    assert runner.max_sequence_length() == runner.max_sequence_length("sotto/house") == 512
 
 
 # The instance
