@@ -19,7 +19,7 @@ def where(path: str) -> tuple[str, str]:
 
 def plain(value: Any) -> Any:
     """Returns a response as dicts and lists. A time or a rate becomes the name of its type."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | bytes):
         return [plain(one) for one in value]
     if value is None or isinstance(value, str | int | float):
         return value
