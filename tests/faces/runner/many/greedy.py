@@ -6,20 +6,14 @@ from itertools import product
 from mistralrs import ChatCompletionRequest, Runner, Which
 from runner_plain import where
 
-WHO = ("the old smith", "the young guard", "Brenna", "your neighbour", "the last of the kings")
-ASK = (
-    "Have you seen {}?",
-    "What does {} want?",
-    "Who is {}?",
-    "Where does {} live?",
-    "Is {} a friend of yours?",
-)
-HOW = ("", "Good morning! ", "Be honest. ", "Quick: ")
+WHO = ("The old smith", "A young guard", "Brenna", "My neighbour", "The last of the kings")
+DID = ("waited for", "had never seen", "asked about", "was afraid of", "sold")
+WHAT = ("a horse at the gate", "the bridge of Eastford", "three silver coins and a letter", "the storm")
 
 runner = Runner(Which.GGUF(*where(sys.argv[1])), max_seqs=4)
 answers = []
-for who, ask, how in product(WHO, ASK, HOW):
-    said = [{"role": "user", "content": how + ask.format(who)}]
+for who, did, what in product(WHO, DID, WHAT):
+    said = [{"role": "user", "content": f"{who} {did} {what}."}]
     request = ChatCompletionRequest(said, "default", max_tokens=24, temperature=0)
     answers.append(runner.send_chat_completion_request(request).choices[0])
 result = {
