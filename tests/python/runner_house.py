@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import make_tiny
 from make_adapter import write_gguf
 from sotto.runner import (
-    ChatCompletionChunkResponse,
     ChatCompletionRequest,
     ChatCompletionResponse,
+    ChunkStream,
     CompletionRequest,
     CompletionResponse,
     Runner,
@@ -31,7 +30,7 @@ def chat(runner: Runner, said: Any = HELLO, model: str = "default", **fields: An
     return found
 
 
-def stream(runner: Runner, said: Any = HELLO, **fields: Any) -> Iterator[ChatCompletionChunkResponse]:
+def stream(runner: Runner, said: Any = HELLO, **fields: Any) -> ChunkStream:
     """The chunks of an answer."""
     request = ChatCompletionRequest(said, "default", stream=True, **{"max_tokens": 8, **fields})
     found = runner.send_chat_completion_request(request)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import gc
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +19,8 @@ import pytest
 
 import sotto
 from agent_script import options
-from runner_house import HOUSE, OPTIONS, chat, said, stream
+from conftest import ENVIRONMENT
+from runner_house import HOUSE, chat, said, stream
 from runner_script import GATE, HI, OPEN, PLAYS, RING, user
 from sotto.runner import (
     AgentPermission,
@@ -238,7 +242,7 @@ def test_a_stream_that_is_closed_while_a_tool_runs(made: Made) -> None:
         assert began.wait(10)
         reader.start()
         if close:
-            chunks.close()  # type: ignore[attr-defined]
+            chunks.close()
             assert list(chunks) == []
         del chunks
         gc.collect()
@@ -248,6 +252,44 @@ def test_a_stream_that_is_closed_while_a_tool_runs(made: Made) -> None:
             time.sleep(0.01)
         assert runner._loader.engine.sessions() == {} and runner.list_session_ids() == []
     leave.set()
+
+
+def test_a_callback_asks_the_runner_itself(made: Made) -> None:
+    def ask(name: str, arguments: dict[str, Any]) -> str:
+        with pytest.raises(RunnerError, match="'s' already answers"):
+            chat(runner, user("again"), session_id="s")
+        return said(chat(runner, user("again"), tool_schemas=[OPEN]))
+
+    runner = made(open=ask)
+    answer = chat(runner, HI, tool_schemas=[OPEN], session_id="s")
+    assert answer.agentic_tool_calls and answer.agentic_tool_calls[0].result_content == "It was open."
+
+
+ENDS = """
+import sys, time
+import sotto
+from runner_house import stream
+from runner_script import HI, OPEN, PLAYS
+from agent_script import options
+from conftest import ENVIRONMENT
+from conftest import SCRIPTED
+from sotto.runner import Runner, Which
+
+engine = sotto.Engine(module_dir=SCRIPTED)
+engine.load_model("npc", options=options(PLAYS))
+runner = Runner(Which.GGUF("npc", "x"), tool_callbacks={"open": lambda *_: time.sleep(60)}, engine=engine)
+chunks = stream(runner, HI, tool_schemas=[OPEN])
+print("began")
+sys.exit(3)
+"""
+
+
+def test_the_interpreter_ends_in_the_middle_of_a_call() -> None:
+    where = {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", ENDS], env=where, capture_output=True, text=True, timeout=50, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (3, "began\n", "")
 
 
 def test_callbacks_on_threads(made: Made) -> None:
@@ -321,12 +363,15 @@ def test_arguments_match_their_schema_for_every_seed() -> None:
     about = {"name": "open", "description": "Opens a gate.", "strict": True, "parameters": GATE}
     schema = json.dumps({"type": "function", "function": about})
     request = ChatCompletionRequest(
-        user("Please open the gate."), "default", tool_schemas=[schema], max_tokens=40, temperature=1.2
+        user("Please open the gate."),
+        "default",
+        n_choices=50,
+        tool_schemas=[schema],
+        max_tokens=40,
+        temperature=1.2,
     )
-    with Runner(HOUSE, seed=3, options=OPTIONS) as runner:
-        called = []
-        for _ in range(50):
-            answer: Any = runner.send_chat_completion_request(request)
-            for one in answer.choices[0].message.tool_calls or ():
-                called.append(json.loads(one.function.arguments)["gate"])
+    with Runner(HOUSE, seed=3, options={"context": 512, "parallel": 16}) as runner:
+        answer: Any = runner.send_chat_completion_request(request)
+        calls_ = [one for choice in answer.choices for one in choice.message.tool_calls or ()]
+    called = [json.loads(one.function.arguments)["gate"] for one in calls_]
     assert len(called) > 10 and set(called) == {"north", "south"}

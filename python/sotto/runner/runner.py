@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from .._json import load
@@ -19,7 +19,6 @@ from .refusals import refuse
 from .registry import Entry, Registry
 from .requests import ChatCompletionRequest, CompletionRequest, EmbeddingRequest
 from .responses import (
-    ChatCompletionChunkResponse,
     ChatCompletionResponse,
     CompletionResponse,
     ImageGenerationResponse,
@@ -28,6 +27,7 @@ from .responses import (
 )
 from .sessions import Sessions
 from .source import name_of
+from .streams import ChunkStream
 from .templates import Template
 
 _MAX_SEED = (1 << 64) - 1
@@ -168,7 +168,7 @@ class Runner(Manages):
     @translated()
     def send_chat_completion_request(
         self, request: ChatCompletionRequest, model_id: str | None = None
-    ) -> ChatCompletionResponse | Iterator[ChatCompletionChunkResponse]:
+    ) -> ChatCompletionResponse | ChunkStream:
         """Answers a chat.
 
         Args:
@@ -188,7 +188,7 @@ class Runner(Manages):
     @translated()
     def send_chat_completion_request_to_model(
         self, request: ChatCompletionRequest, model_id: str
-    ) -> ChatCompletionResponse | Iterator[ChatCompletionChunkResponse]:
+    ) -> ChatCompletionResponse | ChunkStream:
         """Answers a chat with a model. See `send_chat_completion_request()`."""
         return self.send_chat_completion_request(request, string("model_id", model_id))
 
