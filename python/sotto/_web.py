@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -30,6 +31,7 @@ _PART = re.compile(
 _NEXT = re.compile(r'<([^>]*)>\s*;\s*rel="?next"?')
 
 log = logging.getLogger("sotto")
+_token: ContextVar[tuple[str | None, bool]] = ContextVar("sotto_hub_token", default=(None, True))
 _Found = TypeVar("_Found")
 
 
@@ -47,6 +49,16 @@ class Facts(NamedTuple):
     commit: str
     etag: str
     size: int
+
+
+@contextmanager
+def using_token(token: str | None, *, implicit: bool) -> Iterator[None]:
+    """Context manager that sets the token for the hub; `implicit`: the one that huggingface_hub finds."""
+    before = _token.set((token, implicit))
+    try:
+        yield
+    finally:
+        _token.reset(before)
 
 
 def is_plain(path: str) -> bool:
@@ -193,7 +205,10 @@ class Hub:
         self._alive()
         # Not build_hf_headers(): it first reads a list from the hub without limiting its length.
         headers = {"user-agent": "sotto", "accept-encoding": "identity"}
-        token = None if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else get_token()
+        given, implicit = _token.get()
+        token = given
+        if implicit:
+            token = None if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else get_token()
         if token and _origin(url) == _origin(self._endpoint):
             headers["authorization"] = f"Bearer {token}"
         if begin:

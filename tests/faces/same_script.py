@@ -1,11 +1,11 @@
 """Runs scripts of another library with it and with ours, only the import changed, and compares their results.
 
-`same_script.py llama [--models house,110m] [--only NAMES] [--json]`
+`same_script.py llama|runner [--models house,110m] [--only NAMES] [--json]`
 
 The scripts lie in a folder of the subject's name; each leaves its result in the variable `result`. Results
 are equal but for what the TOML file beside the folder excuses with a reason. The results of scripts in
 `many/` are dicts of lists, whose equal elements are counted. Fails if a difference is not excused, if an
-excuse is not needed, or if fewer elements are equal than LEAST.
+excuse is not needed, or if fewer elements are equal than LEAST says.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ import tomllib
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 TOLERANCE = 0.02  # of log probabilities and embeddings: both sides round differently
-LEAST = {"greedy": 0.98, "tokens": 1.0, "text": 1.0}  # share that is equal, of each model
+LEAST = {  # share that is equal, of each model, by subject
+    "llama": {"greedy": 0.98, "tokens": 1.0, "text": 1.0},
+    "runner": {"greedy": 0.9, "reasons": 1.0},
+}
 MODELS = ("house", "110m")
 RANDOM = {"id", "created"}  # fields of responses that differ from run to run
 Excuses = dict[str, dict[str, str]]  # reason, by script and path
@@ -49,7 +52,18 @@ def llama_cpp_python() -> Path:
     return llama_cpp_python.python()
 
 
-SUBJECTS = {"llama": Subject("llama_cpp", "sotto.llama", llama_cpp_python)}
+def mistralrs() -> Path:
+    """Returns the Python of mistralrs, which is installed if it has to be."""
+    sys.path.append(str(ROOT / "tests" / "bench"))
+    import peers
+
+    return peers.environment("mistralrs", "mistralrs==0.9.5")
+
+
+SUBJECTS = {
+    "llama": Subject("llama_cpp", "sotto.llama", llama_cpp_python),
+    "runner": Subject("mistralrs", "sotto.runner", mistralrs),
+}
 
 
 def run(python: Path | str, script: Path, model: str, replaced: str | None = None) -> Any:
@@ -124,11 +138,11 @@ def counted(theirs: Any, ours: Any) -> dict[str, int]:
     return told
 
 
-def few(figures: dict[str, int]) -> list[str]:
+def few(figures: dict[str, int], subject: str = "llama") -> list[str]:
     """Returns which shares are smaller than they may be, in words."""
     return [
         f"{name}: {figures[f'{name}_equal']} of {figures[f'{name}_of']} are equal, expected {least:.0%}"
-        for name, least in LEAST.items()
+        for name, least in LEAST[subject].items()
         if f"{name}_of" in figures and figures[f"{name}_equal"] < least * figures[f"{name}_of"]
     ]
 
@@ -158,7 +172,7 @@ def measure(subject: str, models: dict[str, str], only: list[str]) -> dict[str, 
         theirs, ours = both(script)
         for name in models:
             figures = counted(theirs[name], ours[name])
-            told["few"] += [f"{name}: {one}" for one in few(figures)]
+            told["few"] += [f"{name}: {one}" for one in few(figures, subject)]
             told |= {key: told.get(key, 0) + value for key, value in figures.items()}
     return told
 

@@ -19,6 +19,7 @@ import pytest
 
 import sotto
 from conftest import ROOT
+from sotto.runner import ChatCompletionRequest, ChatCompletionResponse, Runner, RunnerError, Which
 
 pytestmark = pytest.mark.real
 
@@ -215,3 +216,21 @@ def test_what_is_no_projector_is_refused(senses: sotto.Engine, tmp_path: Path) -
     ):
         with pytest.raises(sotto.ModelLoadError, match=f"options.projector: {why}"):
             senses.load_model("x", path=tmp_path / "tiny.gguf", options={"projector": str(tmp_path / path)})
+
+
+@pytest.mark.row("E-273")
+def test_a_runner_sees(tmp_path: Path) -> None:
+    for maker in ("make_tiny.py", "tiny_media.py"):
+        subprocess.run([sys.executable, str(ROOT / "tests" / "data" / maker), str(tmp_path)], check=True)
+    which = Which.GGUF(str(tmp_path), "tiny.gguf", mmproj_filename="eyes.gguf")
+    with Runner(which, max_seqs=1) as runner:
+        texts = []
+        for colour in ((255, 0, 0), (0, 0, 255)):
+            content = [{"type": "text", "text": "Look: "}, image(png(colour))]
+            request = ChatCompletionRequest([{"role": "user", "content": content}], "default", max_tokens=8)
+            answer = runner.send_chat_completion_request(request)
+            assert isinstance(answer, ChatCompletionResponse)
+            texts.append(answer.choices[0].message.content)
+        assert texts[0] != texts[1]
+    with pytest.raises(RunnerError, match=r"none\.gguf"):
+        Runner(Which.GGUF(str(tmp_path), "tiny.gguf", mmproj_filename="none.gguf"))

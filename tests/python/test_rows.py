@@ -14,13 +14,18 @@ import rows  # needs the path above
 
 # Rows of reference interface A that are not built yet: proxy and images.
 ABSENT = {9, *range(11, 17), *range(114, 134)}
+# Rows of E that are not built yet: search, MCP servers and code execution of `sotto.runner`.
+ABSENT_E = {23, 24, 25, 27, 28, 605, 610}
 
 
 def test_the_contract_rows_that_are_built_have_tests() -> None:
     command = [sys.executable, str(ROOT / "tests" / "rows.py"), "--json"]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    figures = json.loads(done.stdout)["interfaces"]["A"]
+    interfaces = json.loads(done.stdout)["interfaces"]
+    absent = {int(row[2:]) for row in interfaces["E"]["absent_rows"]}
+    assert absent <= ABSENT_E, f"no test carries {[f'E-{row:03}' for row in sorted(absent - ABSENT_E)]}"
+    figures = interfaces["A"]
     assert figures["rows"] == figures["verified"] + figures["absent"] == 221
     missing = {int(row[2:]) for row in figures["absent_rows"]} - ABSENT
     assert not missing, f"no test carries {[f'A-{row:03}' for row in sorted(missing)]}"

@@ -16,7 +16,9 @@ import run_script
 import same_script
 
 HOUSE = str(ROOT / "samples" / "house_model" / "house.gguf")
-SCRIPTS = sorted((ROOT / "tests" / "faces" / "llama").glob("*.py"))
+FACES = ROOT / "tests" / "faces"
+SCRIPTS = sorted((FACES / "llama").glob("*.py"))
+RUNNER = sorted((FACES / "runner").glob("*.py"))
 
 
 def test_differences_name_their_paths() -> None:
@@ -56,13 +58,14 @@ def test_only_imports_are_replaced() -> None:
 
 
 def test_scripts_import_nothing_of_ours_and_excuses_name_scripts() -> None:
-    assert len(SCRIPTS) >= 30
-    for script in SCRIPTS:
-        text = script.read_text(encoding="utf-8")
-        assert "sotto" not in text and "\nfrom llama_cpp import " in text, script.name
-    excuses = tomllib.loads((SCRIPTS[0].parent.with_suffix(".toml")).read_text(encoding="utf-8"))
-    assert set(excuses) <= {"every", *(one.stem for one in SCRIPTS)}
-    assert all(reason for reasons in excuses.values() for reason in reasons.values())
+    assert len(SCRIPTS) >= 30 and len(RUNNER) >= 25
+    for scripts, module in ((SCRIPTS, "llama_cpp"), (RUNNER, "mistralrs")):
+        for script in scripts:
+            text = script.read_text(encoding="utf-8")
+            assert "sotto" not in text and f"\nfrom {module} import " in text, script.name
+        excuses = tomllib.loads(scripts[0].parent.with_suffix(".toml").read_text(encoding="utf-8"))
+        assert set(excuses) <= {"every", *(one.stem for one in scripts)}
+        assert all(reason for reasons in excuses.values() for reason in reasons.values())
 
 
 @pytest.mark.parametrize("name", ["call", "chat_stream", "detokenize", "overflow", "missing"])
@@ -71,6 +74,17 @@ def test_scripts_run_on_our_side(name: str) -> None:
     script = next(one for one in SCRIPTS if one.stem == name)
     first, second = (
         same_script.run(sys.executable, script, HOUSE, "llama_cpp=sotto.llama") for _ in range(2)
+    )
+    assert "error" not in first, first
+    assert same_script.compared({name: (first, second)}, {})["equal"] == 1
+
+
+@pytest.mark.parametrize("name", ["chat_stream", "completion", "models", "errors_requests"])
+@pytest.mark.real
+def test_scripts_of_mistralrs_run_on_our_side(name: str) -> None:
+    script = next(one for one in RUNNER if one.stem == name)
+    first, second = (
+        same_script.run(sys.executable, script, HOUSE, "mistralrs=sotto.runner") for _ in range(2)
     )
     assert "error" not in first, first
     assert same_script.compared({name: (first, second)}, {})["equal"] == 1

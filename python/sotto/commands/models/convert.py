@@ -63,10 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     _check_names(folder)
     to = _target(folder, arguments)
     try:
-        with work.working(to, "--to", (_CONVERTED, _QUANTIZED)) as stage:
-            made = _make(folder, to, stage, arguments)
-            note = _check(made, to)
-            _publish(made, to, force=arguments.force)
+        note = _convert(folder, to, arguments)
     except KeyboardInterrupt:
         screen.complain("sotto: stopped; nothing was written")
         return _INTERRUPTED
@@ -78,6 +75,29 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         screen.say(f"{to} ({size(_weights(folder))} -> {size(bytes_)})")
     return 0
+
+
+def convert(folder: Path, to: Path, quantize: str | None = None, imatrix: str | None = None) -> None:
+    """Converts a model, as the command does with these arguments. `folder` and `to` are absolute.
+
+    Raises:
+        ArgumentError: An argument is invalid, or a package of the extra `convert` is missing.
+        SottoError: The model is damaged, or cannot be converted or written.
+    """
+    check_packages("converting a model", _PACKAGES)
+    source.check_folder(folder, "DIR")
+    _check_names(folder)
+    given = argparse.Namespace(quantize=quantize, imatrix=imatrix, threads=0, memory=None, force=False)
+    _convert(folder, to, given)
+
+
+def _convert(folder: Path, to: Path, arguments: argparse.Namespace) -> str:
+    """Converts, tries the new file out, and gives it its name. Returns a note if it is too large to try."""
+    with work.working(to, "--to", (_CONVERTED, _QUANTIZED)) as stage:
+        made = _make(folder, to, stage, arguments)
+        note = _check(made, to)
+        _publish(made, to, force=arguments.force)
+    return note
 
 
 def _target(folder: Path, arguments: argparse.Namespace) -> Path:

@@ -1,0 +1,12 @@
+"""Answers with a grammar of Lark."""
+
+import sys
+
+from mistralrs import ChatCompletionRequest, Runner, Which
+from runner_plain import HELLO, plain, where
+
+runner = Runner(Which.GGUF(*where(sys.argv[1])), max_seqs=4)
+request = ChatCompletionRequest(
+    HELLO, "default", temperature=0, max_tokens=16, grammar='start: "yes" | "no"', grammar_type="lark"
+)
+result = plain(runner.send_chat_completion_request(request))

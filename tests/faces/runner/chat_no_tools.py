@@ -1,0 +1,10 @@
+"""Answers without the tools of a request."""
+
+import sys
+
+from mistralrs import ChatCompletionRequest, Runner, ToolChoice, Which
+from runner_plain import HELLO, plain, where
+
+runner = Runner(Which.GGUF(*where(sys.argv[1])), max_seqs=4)
+request = ChatCompletionRequest(HELLO, "default", temperature=0, max_tokens=8, tool_choice=ToolChoice.NoTools)
+result = plain(runner.send_chat_completion_request(request))

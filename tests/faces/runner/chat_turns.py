@@ -1,0 +1,19 @@
+"""Answers a chat of three turns."""
+
+import sys
+
+from mistralrs import ChatCompletionRequest, Runner, Which
+from runner_plain import HELLO, plain, where
+
+runner = Runner(Which.GGUF(*where(sys.argv[1])), max_seqs=4)
+request = ChatCompletionRequest(
+    [
+        *HELLO,
+        {"role": "assistant", "content": "I am Brenna."},
+        {"role": "user", "content": "What do you sell?"},
+    ],
+    "default",
+    temperature=0,
+    max_tokens=12,
+)
+result = plain(runner.send_chat_completion_request(request))

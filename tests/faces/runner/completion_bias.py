@@ -1,0 +1,12 @@
+"""Bans a token."""
+
+import sys
+
+from mistralrs import CompletionRequest, Runner, Which
+from runner_plain import plain, where
+
+runner = Runner(Which.GGUF(*where(sys.argv[1])), max_seqs=4)
+request = CompletionRequest(
+    "The smith said:", "default", temperature=0, max_tokens=6, logit_bias={348: -100.0}
+)
+result = plain(runner.send_completion_request(request))
