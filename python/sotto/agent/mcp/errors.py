@@ -1,0 +1,36 @@
+"""`McpError`, and the text of foreign exceptions."""
+
+from __future__ import annotations
+
+from ...errors import SottoError, Status
+
+_LONGEST = 300  # characters of a server's own text in an error
+NEEDS = "MCP servers need the packages mcp and websockets: pip install sotto-runtime[agent]"
+
+
+class McpError(SottoError):
+    """An MCP server cannot be reached, or did not answer as expected. The message names the server."""
+
+    def __init__(self, message: str, status: int = Status.STATE) -> None:
+        super().__init__(message, status)
+
+
+def described_error(error: BaseException) -> str:
+    """Returns an exception as text: the first cause of a group, without the values of a validation."""
+    while (inner := getattr(error, "exceptions", None)) and isinstance(inner, tuple):
+        error = inner[0]
+    kind = type(error).__name__
+    if kind == "ValidationError":
+        return "what it sent is not of the protocol's form"
+    if kind == "MCPError":
+        return short(str(error))
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    text = short(str(error))
+    return f"{kind}: {text}" if text else kind
+
+
+def short(text: str) -> str:
+    """Returns a text of others on one line, cut."""
+    line = " ".join("".join(one if one.isprintable() else " " for one in text).split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
