@@ -1,6 +1,6 @@
-"""An MCP server over stdio, by the package's own classes, with tools that behave and tools that do not.
+"""MCP servers by the package's own classes, with tools that behave and tools that do not.
 
-Run as `mcp_program.py MODE [ARGUMENT...]`.
+`mcp_program.py good NOTES` and `mcp_program.py odd TOOLS` serve them over stdio.
 """
 
 from __future__ import annotations
@@ -8,16 +8,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import mcp_types as types
 from mcp.server import MCPServer, Server
-from mcp.server.mcpserver import Image
+from mcp.server.mcpserver import Context, Image
 from mcp.server.stdio import stdio_server
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
@@ -52,7 +49,7 @@ def good(notes: str = "") -> MCPServer:
     @server.tool()
     def fail() -> str:
         """Fails."""
-        raise ValueError(f"no such board; {os.environ.get('BOARD_TOKEN', '')}")
+        raise ValueError("no such board")
 
     @server.tool(structured_output=False)
     async def wait(seconds: float) -> str:
@@ -72,7 +69,6 @@ def good(notes: str = "") -> MCPServer:
     @server.tool(structured_output=False)
     def crash() -> str:
         """Crashes."""
-        note("crash")
         print("the board has burnt down", file=sys.stderr, flush=True)
         os._exit(3)
 
@@ -80,6 +76,15 @@ def good(notes: str = "") -> MCPServer:
     def large(size: int) -> str:
         """Returns a long text."""
         return "x" * size
+
+    @server.tool(structured_output=False)
+    async def rebuild(ctx: Context[Any]) -> str:
+        """Replaces some of the tools."""
+        for name in ("read_board", "count"):
+            server.remove_tool(name)
+        server.add_tool(lambda text: text, name="count", structured_output=False)
+        await ctx.notify_tools_changed()
+        return "rebuilt"
 
     @server.tool(structured_output=False)
     def environment() -> str:
@@ -90,16 +95,12 @@ def good(notes: str = "") -> MCPServer:
 
 
 def odd(listed: list[dict[str, Any]]) -> Server[Any]:
-    """A server that lists these tools, whatever they are, and answers each call with its name."""
-    pages = [listed]
+    """A server that lists these tools, and answers each call with its name."""
 
     async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[types.Tool.model_validate(one) for one in pages[-1]])
+        return types.ListToolsResult(tools=[types.Tool.model_validate(one) for one in listed])
 
     async def call_tool(ctx: Any, params: Any) -> types.CallToolResult:
-        if params.name == "replace":
-            pages.append(json.loads(params.arguments["tools"]))
-            await ctx.session.send_tool_list_changed()
         return types.CallToolResult(content=[types.TextContent(text=f"ran {params.name}")])
 
     return Server("odd", on_list_tools=list_tools, on_call_tool=call_tool)
@@ -110,39 +111,9 @@ async def _serve(server: Server[Any]) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-def _flood(line: bytes) -> None:
-    while True:
-        os.write(1, line)
-
-
-def main() -> None:
-    """Serves, or misbehaves, until the input ends or for ever."""
-    mode, *given = sys.argv[1:]
-    if mode == "good":
-        good(*given).run()
-    elif mode == "odd":
-        asyncio.run(_serve(odd(json.loads(Path(given[0]).read_text()))))
-    elif mode == "ends":
-        print("it cannot start: no licence", file=sys.stderr)
-        sys.exit(7)
-    elif mode == "stalls":  # reads nothing, says nothing, and does not end by itself
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        Path(given[0]).write_text(str(os.getpid()))
-        time.sleep(600)
-    elif mode == "garbage":
-        _flood(b"not json\n")
-    elif mode == "endless line":
-        _flood(b"x" * 65536)
-    elif mode == "notifications":
-        _flood(b'{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}\n')
-    elif mode == "parent":  # leaves a child behind that holds the pipes
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-        Path(given[0]).write_text(str(child.pid))
-        good().run()
-    elif mode == "chatty":
-        print("Server ready!", flush=True)
-        good(*given).run()
-
-
 if __name__ == "__main__":
-    main()
+    mode, argument = sys.argv[1:]
+    if mode == "good":
+        good(argument).run()
+    else:
+        asyncio.run(_serve(odd(json.loads(Path(argument).read_text()))))

@@ -7,6 +7,7 @@ import contextlib
 import socket
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,17 +19,40 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from websockets.asyncio.server import serve
 
-from sotto.agent import McpProcess, McpServer
+import sotto
+from agent_script import calls, options, says
+from sotto.agent import Agent, Answer, McpProcess, McpServer
 
-PROGRAM = str(Path(__file__).with_name("mcp_program.py"))
+FOLDER = Path(__file__).parent
 TOKEN = "Secret-7d1f0c22aa"
 
 
-def program(*arguments: str, **options: Any) -> McpServer:
-    """A server over stdio."""
+def program(file: str, *arguments: str, **options: Any) -> McpServer:
+    """A server over stdio: `mcp_program.py` or `mcp_raw.py`."""
     env = options.pop("env", None)
     given = {"name": "board", "prefix": "", **options}
-    return McpServer(given.pop("name"), McpProcess(sys.executable, [PROGRAM, *arguments], env=env), **given)
+    source = McpProcess(sys.executable, [str(FOLDER / f"{file}.py"), *arguments], env=env)
+    return McpServer(given.pop("name"), source, **given)
+
+
+def ask(engine: sotto.Engine, tools: list[Any], *made: dict[str, Any], **rules: Any) -> Answer:
+    """Plays a turn with these calls in one round."""
+    engine.load_model("npc", options=options({"hi": [calls(*made), says("Well.")]}))
+    try:
+        with engine.session(model="npc") as session:
+            answer = Agent(session, tools, **rules).say("hi")
+    finally:
+        engine.unload_model("npc")
+    assert answer.text == "Well."
+    return answer
+
+
+def until(true: Callable[[], Any], seconds: float = 30) -> None:
+    """Waits until something is true."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not become true"
+        time.sleep(0.005)
 
 
 @contextlib.contextmanager
@@ -49,9 +73,9 @@ def on_a_loop(start: Callable[[asyncio.Event], Awaitable[Any]]) -> Iterator[None
 
 
 @contextlib.contextmanager
-def listening() -> Iterator[tuple[socket.socket, int]]:
-    """A socket that listens on a free port of loopback."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+def listening(port: int = 0) -> Iterator[tuple[socket.socket, int]]:
+    """A socket that listens on a port of loopback; 0: a free one."""
+    with socket.create_server(("127.0.0.1", port)) as taken:
         yield taken, taken.getsockname()[1]
 
 

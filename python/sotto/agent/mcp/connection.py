@@ -97,7 +97,8 @@ class Connection:
         from mcp.shared.exceptions import MCPError
         from mcp_types import CONNECTION_CLOSED
 
-        return self._meter.ended.is_set() or (isinstance(error, MCPError) and error.code == CONNECTION_CLOSED)
+        closed = isinstance(error, MCPError) and error.code == CONNECTION_CLOSED  # servers use this code, too
+        return self._meter.ended.is_set() or (closed and str(error) == "Connection closed")
 
     def refused_by(self, error: BaseException) -> bool:
         """Returns True if the server does not know the session any more, and so did not run the request."""
@@ -119,7 +120,8 @@ class Connection:
                     opened.set_result(None)
                 await self._meter.ended.wait()
         except BaseException as error:
-            self._meter.end(described_error(error))
+            if isinstance(error, Exception):
+                self._meter.explain(described_error(error))
             if opened.done() or isinstance(error, asyncio.CancelledError):
                 opened.cancel()
                 if not isinstance(error, Exception):

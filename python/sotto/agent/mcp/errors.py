@@ -21,7 +21,11 @@ def described_error(error: BaseException) -> str:
         error = inner[0]
     kind = type(error).__name__
     if kind == "ValidationError":
-        return "what it sent is not of the protocol's form"
+        (first, *_) = error.errors() or [{}]  # type: ignore[attr-defined]  # of pydantic
+        place = ".".join(map(str, first.get("loc", ())))
+        return short(f"what it sent is not of the protocol's form, at {place}")
+    if kind == "McpListError":
+        return str(error)
     if kind == "MCPError":
         return short(str(error))
     if isinstance(error, OSError) and error.strerror:

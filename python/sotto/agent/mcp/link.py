@@ -71,7 +71,7 @@ class Link:
         async with self._opening:
             self._restarts = 0
             if self.alive and self._connection is not None:
-                with contextlib.suppress(McpError):
+                with contextlib.suppress(Exception):
                     await self._list(self._connection)
                     return
             await self._open()
@@ -85,11 +85,13 @@ class Link:
         async with self._calls:
             while True:
                 connection = await self._ready()
-                if connection.stale:
-                    await self._list(connection)
-                self._check_offer(offer)
                 try:
+                    if connection.stale:
+                        await self._list(connection)
+                    self._check_offer(offer)
                     result = await connection.call(offer.remote, arguments)
+                except McpError:
+                    raise
                 except Exception as error:
                     if connection.refused_by(error):  # the server restarted: it did not run the call
                         await self._note_loss(connection)
@@ -182,11 +184,9 @@ class Link:
         connection.stale = False
         try:
             listed = await connection.list_tools()
-        except McpError:
-            raise
-        except Exception as error:
+        except BaseException:
             connection.stale = True
-            raise await self._failed(connection, error) from None
+            raise
         self.catalog = Catalog.of(listed, self._rules)
 
     def _check_offer(self, offer: Offer) -> None:
@@ -198,6 +198,8 @@ class Link:
 
     async def _failed(self, connection: Connection, error: Exception) -> McpError:
         """Returns the error of a request. Waits for the reason, if the connection is lost."""
+        if self._closed:
+            return self._error("it was closed meanwhile; the call may have acted")
         if connection.lost_by(error):
             await self._note_loss(connection)
             return self._error(f"{self._reason}; the call may have acted")

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 MAX_MESSAGE = 4 << 20  # bytes
+CLOSED = "the server closed the connection"
 CAPACITY, PER_SECOND = 2000.0, 500.0
 BYTES, GARBAGE = 65_536, 20.0  # bytes that cost as much as a message, and the cost of what is not JSON-RPC
 
@@ -33,6 +34,12 @@ class Meter:
         if not self.ended.is_set():
             self.reason = reason
             self.ended.set()
+
+    def explain(self, reason: str) -> None:
+        """Ends the connection, or says why it ended if that was not known."""
+        if self.reason in ("", CLOSED):
+            self.reason = reason
+        self.ended.set()
 
     def message(self) -> bool:
         """Counts a message. Returns False, and ends the connection, if that is too much."""

@@ -9,7 +9,7 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from .meter import Meter
+from .meter import CLOSED, Meter
 
 Item = SessionMessage | Exception
 
@@ -59,7 +59,7 @@ class Incoming(_Stream):
             if not self._meter.message():
                 break
             return SessionMessage(message)
-        self._meter.end("the server closed the connection")
+        self._meter.end(CLOSED)
         raise StopAsyncIteration
 
     async def receive(self) -> Item:
@@ -104,7 +104,7 @@ class Metered(_Stream):
         try:
             item: Item = await self._stream.__anext__()
         except StopAsyncIteration:
-            self._meter.end("the server closed the connection")
+            self._meter.end(CLOSED)
             raise
         if not self._meter.message():
             raise StopAsyncIteration
