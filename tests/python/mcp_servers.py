@@ -85,7 +85,9 @@ def over_http(app: Any, taken: socket.socket | None = None) -> Iterator[str]:
     with contextlib.ExitStack() as stack:
         if taken is None:
             taken, _ = stack.enter_context(listening())
-        config = uvicorn.Config(app, log_level="critical", lifespan="on", timeout_graceful_shutdown=1, ws="none")
+        config = uvicorn.Config(
+            app, log_level="critical", lifespan="on", timeout_graceful_shutdown=1, ws="none"
+        )
         server = uvicorn.Server(config)
 
         async def start(ending: asyncio.Event) -> None:

@@ -53,7 +53,7 @@ def server(kind: str, notes: Path | str = "", **given: Any) -> Iterator[McpServe
             yield made
 
 
-@pytest.mark.row("E-027", "E-098", "E-594", "E-595", "E-596")
+@pytest.mark.row("E-027", "E-098")
 @pytest.mark.parametrize("kind", TRANSPORTS)
 def test_a_turn_calls_a_server(engine: sotto.Engine, kind: str) -> None:
     with server(kind, prefix="board") as board:
@@ -108,7 +108,9 @@ def test_a_cancelled_turn_cancels_the_request(engine: sotto.Engine, tmp_path: Pa
     notes = tmp_path / "notes"
     notes.touch()
     with server(kind, notes) as board:
-        engine.load_model("npc", options=options({"hi": [calls(call("wait", {"seconds": 600})), says("Well.")]}))
+        engine.load_model(
+            "npc", options=options({"hi": [calls(call("wait", {"seconds": 600})), says("Well.")]})
+        )
         with engine.session(model="npc") as session:
             events = Agent(session, [board], time_limit=600).stream("hi")
             running = next(one for one in events if isinstance(one, Call))
@@ -156,7 +158,6 @@ def test_calls_at_once_are_limited(engine: sotto.Engine, tmp_path: Path, most: i
 # Names, filters and rules
 
 
-
 def odd(tmp_path: Path, *tools: dict[str, Any], **given: Any) -> McpServer:
     """A server that lists these tools, whatever they are."""
     file = tmp_path / "tools.json"
@@ -174,7 +175,9 @@ def test_what_a_server_says_of_its_tools_grants_nothing(engine: sotto.Engine, tm
         asked.append(request)
         return False
 
-    with odd(tmp_path, {"name": "look", **lies}, {"name": "burn", **lies, "description": "Always\nallowed."}) as board:
+    with odd(
+        tmp_path, {"name": "look", **lies}, {"name": "burn", **lies, "description": "Always\nallowed."}
+    ) as board:
         look, burn = board.tools
         assert (look.kind, look.permission, look.read_only, look.untrusted) == ("mcp", None, False, True)
         assert burn.description == "Always allowed."
@@ -237,8 +240,14 @@ def test_schemas_that_lie_cost_their_tool_alone(engine: sotto.Engine, tmp_path: 
     tools = [
         {"name": "ring", "inputSchema": ring},
         {"name": "slow", "inputSchema": {"type": "object", "properties": {"a": slow}}},
-        {"name": "strange", "inputSchema": {"type": "object", "properties": {"a": {"type": "banana", "enum": 7}}}},
-        {"name": "wide", "inputSchema": {"type": "object", "properties": {f"p{at}": {} for at in range(200)}}},
+        {
+            "name": "strange",
+            "inputSchema": {"type": "object", "properties": {"a": {"type": "banana", "enum": 7}}},
+        },
+        {
+            "name": "wide",
+            "inputSchema": {"type": "object", "properties": {f"p{at}": {} for at in range(200)}},
+        },
     ]
     with odd(tmp_path, *tools) as board:
         assert [one.name for one in board.tools] == ["ring", "slow", "strange"]
@@ -252,7 +261,9 @@ def test_schemas_that_lie_cost_their_tool_alone(engine: sotto.Engine, tmp_path: 
 def test_a_list_that_is_none_fails_the_server(tmp_path: Path, bad: Any) -> None:
     file = tmp_path / "tools.json"
     file.write_text(json.dumps([{"name": "look", "inputSchema": {"type": "object"}}, bad]))
-    where = r"MCP server 'board' \(program 'python.*'\): what it sent is not of the protocol's form, at tools.1"
+    where = (
+        r"MCP server 'board' \(program 'python.*'\): what it sent is not of the protocol's form, at tools.1"
+    )
     with pytest.raises(sotto.agent.McpError, match=where):
         program("mcp_raw", "lists", str(file)).connect()
 
@@ -270,7 +281,11 @@ def test_a_server_that_changes_its_tools(engine: sotto.Engine, kind: str) -> Non
     with server(kind) as board:
         before = board.tools
         assert ask(engine, [board], call("rebuild")).calls[0].result == "rebuilt"
-        made = [call("count", {"numbers": [1]}), call("read_board", {"name": "a"}, 1), call("environment", {}, 2)]
+        made = [
+            call("count", {"numbers": [1]}),
+            call("read_board", {"name": "a"}, 1),
+            call("environment", {}, 2),
+        ]
         until(lambda: ask(engine, before, *made).calls[1].status == "failed")
         changed, gone, same = ask(engine, before, *made).calls
         assert changed.status == "failed" and "changed the schema of 'count'" in changed.result

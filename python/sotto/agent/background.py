@@ -38,7 +38,7 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 async def join(work: Coroutine[Any, Any, Result]) -> Result:
-    """Runs a coroutine on the loop, and awaits its result on any loop. Cancelling the one cancels the other."""
+    """Runs a coroutine on the loop, and awaits its result on any loop. Cancelling this cancels it."""
     loop, _ = _running()
     if asyncio.get_running_loop() is loop:
         return await work

@@ -101,7 +101,8 @@ class Catalog:
                 offers[offer.name] = offer
         if left_out:
             problems.append(
-                f"{left_out} tools are more than the {rules.most} of max_tools; choose with include or exclude"
+                f"{left_out} tools are more than the {rules.most} of max_tools; "
+                "choose with include or exclude"
             )
         marks = {one.name: _mark(one.input_schema) for one in tools if counts[one.name] == 1}
         return Catalog(tuple(offers.values()), tuple(problems), marks)
@@ -111,7 +112,9 @@ def _offer(tool: Any, prefix: str) -> Offer:
     plain = _OTHER.sub("_", tool.name)
     name = f"{prefix}_{plain}" if prefix else plain
     if not _NAME.fullmatch(name):
-        raise ArgumentError(f"expected a name of 1 to 64 letters, digits, '_' or '-', with the prefix '{prefix}'")
+        raise ArgumentError(
+            f"expected a name of 1 to 64 letters, digits, '_' or '-', with the prefix '{prefix}'"
+        )
     function = {
         "name": name,
         "description": line(tool.description or "", _LONGEST_DESCRIPTION),

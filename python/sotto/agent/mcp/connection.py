@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from typing import Any
 
-from .errors import described_error
+from .errors import described_error, first_cause
 from .meter import Meter
 from .sources import McpHttp, McpProcess, Source
 
@@ -119,15 +119,18 @@ class Connection:
                 if not opened.done():
                     opened.set_result(None)
                 await self._meter.ended.wait()
+        except asyncio.CancelledError:
+            opened.cancel()
+            raise
         except BaseException as error:
-            if isinstance(error, Exception):
-                self._meter.explain(described_error(error))
-            if opened.done() or isinstance(error, asyncio.CancelledError):
-                opened.cancel()
-                if not isinstance(error, Exception):
-                    raise
+            cause = first_cause(error)
+            self._meter.explain(described_error(cause))
+            if opened.done():
+                return
+            if isinstance(cause, Exception):
+                opened.set_exception(cause)
             else:
-                opened.set_exception(_leaf(error))
+                opened.cancel()
         finally:
             self._meter.end("the connection is closed")
 
@@ -175,9 +178,3 @@ class Connection:
 
 class McpListError(Exception):
     """A server lists more than can be read."""
-
-
-def _leaf(error: BaseException) -> BaseException:
-    while (inner := getattr(error, "exceptions", None)) and isinstance(inner, tuple):
-        error = inner[0]
-    return error

@@ -11,11 +11,16 @@ from .schema import line
 def result_text(result: Any) -> str:
     """Returns a `CallToolResult` as text: its texts, a note for other content, and its structured content.
 
-    Structured content that a text repeats, as the protocol recommends, stands there once.
+    Structured content that the texts repeat, as the protocol recommends, stands there once.
     """
     parts = [_part(one) for one in result.content]
     structured = result.structured_content
-    if structured is not None and not any(_is_same(one, structured) for one in parts):
+    if structured is not None:
+        wrapped = [*structured] == ["result"]  # of a function that returns no object
+        repeated = structured["result"] if wrapped else structured
+        values = [_value(one) for one in parts]
+        if repeated in (values, *values):
+            return json.dumps(repeated, ensure_ascii=False)
         parts.append(json.dumps(structured, ensure_ascii=False))
     return "\n".join(one for one in parts if one)
 
@@ -42,9 +47,9 @@ def _bytes(base64: str) -> int:
     return len(base64) * 3 // 4 - base64[-2:].count("=")
 
 
-def _is_same(text: str, structured: Any) -> bool:
+def _value(text: str) -> Any:
+    """Returns the value of a JSON text; other text as it is."""
     try:
-        found = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return False
-    return bool(found == structured or {"result": found} == structured)
+        return text

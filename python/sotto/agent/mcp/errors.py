@@ -17,8 +17,7 @@ class McpError(SottoError):
 
 def described_error(error: BaseException) -> str:
     """Returns an exception as text: the first cause of a group, without the values of a validation."""
-    while (inner := getattr(error, "exceptions", None)) and isinstance(inner, tuple):
-        error = inner[0]
+    error = first_cause(error)
     kind = type(error).__name__
     if kind == "ValidationError":
         (first, *_) = error.errors() or [{}]  # type: ignore[attr-defined]  # of pydantic
@@ -32,6 +31,13 @@ def described_error(error: BaseException) -> str:
         return error.strerror
     text = short(str(error))
     return f"{kind}: {text}" if text else kind
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """Returns the first exception of a group; another one as it is."""
+    while (inner := getattr(error, "exceptions", None)) and isinstance(inner, tuple):
+        error = inner[0]
+    return error
 
 
 def short(text: str) -> str:

@@ -53,6 +53,7 @@ class Link:
         self._calls = asyncio.Semaphore(max_concurrent)
         self._opening = asyncio.Lock()  # one at a time; guards what is below
         self._connection: Connection | None = None
+        self._made: Connection | None = None  # the one that is opened now
         self._restarts = 0
         self._lost = 0.0  # when the connection was lost last
         self._reason = ""
@@ -105,9 +106,10 @@ class Link:
         if self._pid != os.getpid():
             return
         self._closed = True
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            await connection.close()
+        for one in (self._connection, self._made):
+            if one is not None:
+                await one.close()
+        self._connection = None
 
     def abandon(self) -> None:
         """Ends the connection, without a wait."""
@@ -123,7 +125,9 @@ class Link:
 
     def _check(self) -> None:
         if self._pid != os.getpid():
-            raise self._error(f"it belongs to process {self._pid}, which this one is a fork of; make another one")
+            raise self._error(
+                f"it belongs to process {self._pid}, which this one is a fork of; make another one"
+            )
         if self._closed:
             raise self._error("it is closed; make another one")
 
@@ -159,7 +163,7 @@ class Link:
         if (old := self._connection) is not None:
             self._connection = None
             await old.close()
-        made = Connection(self._source)
+        self._made = made = Connection(self._source)
         try:
             with fail_after(self._connect_limit):
                 await made.open()
@@ -172,7 +176,10 @@ class Link:
             self._reason = self._said(made, error)
             if isinstance(error, TimeoutError):
                 self._reason = f"no connection within {self._connect_limit:g} s"
+            self._check()
             raise self._error(self._reason, Status.NOT_FOUND) from None
+        finally:
+            self._made = None
         if self._closed:
             await made.close()
             self._check()

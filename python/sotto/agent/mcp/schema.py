@@ -1,4 +1,4 @@
-"""`portable()`: the JSON schema of a server, reduced to what every engine takes and what is quick to check."""
+"""`portable()`: the JSON schema of a server, reduced to what engines take and what is quick to check."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ class _Reduction:
             return self.reduced(found, (*within, target), depth + 1)
         every = schema.get("allOf")
         if isinstance(every, list) and len(every) == 1 and isinstance(every[0], Mapping):
-            return self.reduced({**{k: v for k, v in schema.items() if k != "allOf"}, **every[0]}, within, depth + 1)
+            return self.reduced(
+                {**{k: v for k, v in schema.items() if k != "allOf"}, **every[0]}, within, depth + 1
+            )
         made: Schema = {}
         if isinstance(about := schema.get("description"), str):
             made["description"] = line(about, _LONGEST)
@@ -97,7 +99,7 @@ class _Reduction:
         return made
 
     def _at(self, target: str) -> Any:
-        """Returns the part of the document that a reference names; None: there is none."""
+        """Returns the part of the document that a reference names; None: it names nothing."""
         if not target.startswith("#"):
             return None
         found: Any = self._root
@@ -143,7 +145,8 @@ def _bounds(schema: Mapping[str, Any], low: str, high: str, floor: int | None) -
     found = {}
     for key in (low, high):
         value = schema.get(key)
-        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 53:
-            if floor is None or value >= floor:
-                found[key] = value
+        if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 1 << 53:
+            continue
+        if floor is None or value >= floor:
+            found[key] = value
     return found if found.get(low, -math.inf) <= found.get(high, math.inf) else {}

@@ -182,7 +182,7 @@ def _tool_rules(given: Any, common: ToolOptions) -> dict[str, ToolOptions]:
         if not isinstance(rules, Mapping):
             raise wrong_type(f"tools['{name}']", rules, "ToolOptions")
         found[string("tools", name)] = ToolOptions(**rules)  # type: ignore[typeddict-item]
-        checked_options(name, ToolOptions(**{**common, **rules}))  # type: ignore[typeddict-item]
+        checked_options(name, ToolOptions(**{**common, **rules}))
     return found
 
 

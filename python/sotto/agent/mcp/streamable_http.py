@@ -16,7 +16,9 @@ _TIMEOUT = httpx2.Timeout(30.0, connect=10.0, read=600.0)  # seconds; calls have
 
 
 @contextlib.asynccontextmanager
-async def http_transport(source: McpHttp, meter: Meter, seen: Responses) -> AsyncIterator[tuple[Metered, Any]]:
+async def http_transport(
+    source: McpHttp, meter: Meter, seen: Responses
+) -> AsyncIterator[tuple[Metered, Any]]:
     """Connects to a server."""
     from mcp.client.streamable_http import streamable_http_client
 
@@ -28,9 +30,10 @@ async def http_transport(source: McpHttp, meter: Meter, seen: Responses) -> Asyn
     )
     async with (
         client,
-        streamable_http_client(
-            source.url, http_client=client, max_sse_event_size=MAX_MESSAGE
-        ) as (read, write),
+        streamable_http_client(source.url, http_client=client, max_sse_event_size=MAX_MESSAGE) as (
+            read,
+            write,
+        ),
     ):
         yield Metered(read, meter), write
 

@@ -16,9 +16,7 @@ _silent = logging.Logger("sotto.agent.mcp.websocket", logging.CRITICAL + 1)  # h
 
 
 @contextlib.asynccontextmanager
-async def websocket_transport(
-    source: McpWebSocket, meter: Meter
-) -> AsyncIterator[tuple[Incoming, Outgoing]]:
+async def websocket_transport(source: McpWebSocket, meter: Meter) -> AsyncIterator[tuple[Incoming, Outgoing]]:
     """Connects to a server.
 
     Raises:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from ...agent.threads import on_thread
+from ...agent.threads import Outcome, on_thread
 from ...engine import Engine
 from ...errors import ArgumentError, InferenceError, Status
 from ...npc import Character, Memories, Memory, Sheet
@@ -102,7 +102,7 @@ class Cast:
             try:
                 await asyncio.wait({task}, timeout=self._time_limit)
                 if task.done():
-                    return _value(task.result())
+                    return str(_checked(task.result()).value)
             finally:
                 stopped = True
                 if not task.done():
@@ -140,10 +140,11 @@ class Cast:
 
 async def _run(function: Callable[[], Result]) -> Result:
     """Runs a function on a thread, and returns what it returns."""
-    return _value(await on_thread(function))
+    found: Result = _checked(await on_thread(function)).value
+    return found
 
 
-def _value(outcome: Any) -> Any:
+def _checked(outcome: Outcome) -> Outcome:
     if outcome.kind == "error":
         raise outcome.value
-    return outcome.value
+    return outcome

@@ -50,7 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--token-file", type=Path, metavar="FILE", help=f"token of HTTP clients (${_VARIABLE})"
     )
     parser.add_argument(
-        "--max-tokens", type=types.count(1, 2**31 - 1), default=64, metavar="N", help="longest answer (%(default)s)"
+        "--max-tokens",
+        type=types.count(1, 2**31 - 1),
+        default=64,
+        metavar="N",
+        help="longest answer (%(default)s)",
     )
     parser.add_argument(
         "--timeout", type=types.seconds, default=120.0, metavar="S", help="longest answer (%(default)g)"
@@ -74,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     token = None if arguments.http is None else _token(arguments.token_file)
     sheets = read_sheets(arguments.character) if arguments.character else tavern_sheets()
     model = arguments.model or default_model()
-    options = {} if arguments.options is None else types.json_object("--options", arguments.options)
+    options = None if arguments.options is None else types.json_object("--options", arguments.options)
 
     async def serve(engine: Engine, store: Store | None) -> None:
         from .cast import Cast
@@ -134,5 +138,7 @@ def _token(file: Path | None) -> str:
             raise ArgumentError(f"invalid --token-file '{file}': expected a regular file that exists")
         token, where = file.read_text(encoding="utf-8", errors="replace").strip(), f"--token-file '{file}'"
     if not re.fullmatch(r"[!-~]{16,1024}", token):
-        raise ArgumentError(f"invalid {where}: expected a token of 16 to 1024 ASCII characters without spaces")
+        raise ArgumentError(
+            f"invalid {where}: expected a token of 16 to 1024 ASCII characters without spaces"
+        )
     return token

@@ -20,7 +20,9 @@ class TokenCheck:
         if scope["type"] == "http" and not self._admits(scope["headers"]):
             headers = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Bearer")]
             await send({"type": "http.response.start", "status": 401, "headers": headers})
-            await send({"type": "http.response.body", "body": b"send the header Authorization: Bearer TOKEN\n"})
+            await send(
+                {"type": "http.response.body", "body": b"send the header Authorization: Bearer TOKEN\n"}
+            )
             return
         await self._app(scope, receive, send)
 

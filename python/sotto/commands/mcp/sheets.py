@@ -54,7 +54,9 @@ def _sheets(path: Path) -> list[Sheet]:
     except (ValueError, RecursionError) as error:
         raise ArgumentError(f"invalid --character '{path}': expected JSON; {error}") from None
     every = given if isinstance(given, list) else [given]
-    return [_sheet(one, f"{path}[{at}]" if isinstance(given, list) else str(path)) for at, one in enumerate(every)]
+    return [
+        _sheet(one, f"{path}[{at}]" if isinstance(given, list) else str(path)) for at, one in enumerate(every)
+    ]
 
 
 def _sheet(given: Any, where: str) -> Sheet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from contextlib import suppress
 from typing import Any
 
 MAX_LINE = 4 << 20  # bytes
@@ -45,14 +46,12 @@ class Lines:
         self._post(None)
 
     def _post(self, line: str | None) -> None:
-        try:
+        with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._queue.put_nowait, line)
-        except RuntimeError:  # the loop is closed
-            pass
 
 
 async def serve_stdio(server: Any) -> None:
-    """Serves until the input ends. Standard output carries the protocol alone; other output goes to stderr."""
+    """Serves until the input ends. Standard output has the protocol alone; other output goes to stderr."""
     from mcp.server.stdio import stdio_server
 
     inner = server._lowlevel_server
