@@ -16,6 +16,14 @@ import mcp_types as types
 from mcp.server import MCPServer, Server
 from mcp.server.mcpserver import Context, Image
 from mcp.server.stdio import stdio_server
+from pydantic import BaseModel
+
+
+class Which(BaseModel):
+    """What a tool asks."""
+
+    name: str
+
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 
@@ -23,7 +31,8 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 def good(notes: str = "") -> MCPServer:
     """A server whose tools behave, more or less. `notes`: a file in which it notes what happens."""
     server = MCPServer("notice board")
-    running = 0
+    running = waiting = 0
+    met = asyncio.Event()
 
     def note(what: str) -> None:
         if notes:
@@ -67,6 +76,26 @@ def good(notes: str = "") -> MCPServer:
         return "waited"
 
     @server.tool(structured_output=False)
+    async def meet(many: int) -> str:
+        """Waits until so many calls run at once."""
+        nonlocal met, waiting, running
+        waiting, running = waiting + 1, running + 1
+        note(f"meeting {running}")
+        here = met
+        if waiting >= many:
+            met.set()
+            met, waiting = asyncio.Event(), 0
+        await here.wait()
+        await asyncio.sleep(0.05)  # in which a call too many would come
+        running -= 1
+        return "met"
+
+    @server.tool(structured_output=False)
+    async def ask(ctx: Context[Any]) -> str:
+        """Asks the user."""
+        return str(await ctx.elicit("Which board?", Which))
+
+    @server.tool(structured_output=False)
     def crash() -> str:
         """Crashes."""
         print("the board has burnt down", file=sys.stderr, flush=True)
@@ -100,7 +129,9 @@ def odd(listed: list[dict[str, Any]]) -> Server[Any]:
     async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[types.Tool.model_validate(one) for one in listed])
 
-    async def call_tool(ctx: Any, params: Any) -> types.CallToolResult:
+    async def call_tool(ctx: Any, params: Any) -> types.CallToolResult | types.InputRequiredResult:
+        if params.name == "asks":
+            return types.InputRequiredResult(request_state="x")
         return types.CallToolResult(content=[types.TextContent(text=f"ran {params.name}")])
 
     return Server("odd", on_list_tools=list_tools, on_call_tool=call_tool)

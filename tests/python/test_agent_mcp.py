@@ -15,7 +15,7 @@ import sotto
 import sotto.agent
 import sotto.aio
 from agent_script import call, calls, options, play, says
-from mcp_program import good
+from mcp_program import good, odd
 from mcp_servers import TOKEN, ask, over_http, over_websocket, program, until
 from sotto.agent import (
     Agent,
@@ -68,8 +68,10 @@ def test_a_turn_calls_a_server(engine: sotto.Engine, kind: str) -> None:
             call("board_picture", {}, 2),
             call("board_fail", {}, 3),
             call("board_count", {"numbers": ["one"]}, 4),
+            call("board_ask", {}, 5),
         )
-        read, count, picture, failed, invalid = answer.calls
+        read, count, picture, failed, invalid, asks = answer.calls
+        assert asks.status == "failed" and "Cannot send 'elicitation/create'" in asks.result
         assert (read.status, read.result) == ("done", "inn: wolves in the hills")
         assert count.status == "done" and count.result.count('"sum"') == 1 and '"many": 2' in count.result
         assert picture.result == "a wolf\n[image: image/png, 108 bytes]"
@@ -120,7 +122,7 @@ def test_a_cancelled_turn_cancels_the_request(engine: sotto.Engine, tmp_path: Pa
             assert [one.status for one in events.answer.calls] == ["cancelled"]
         engine.unload_model("npc")
         until(lambda: "cancelled" in notes.read_text())
-        (slow,) = ask(engine, [board], call("wait", {"seconds": 600}), time_limit=0.2).calls
+        (slow,) = ask(engine, [board], call("wait", {"seconds": 600}), time_limit=2).calls
         assert slow.status == "timed_out"
         until(lambda: notes.read_text().count("cancelled") == 2)
         (late,) = ask(engine, [board], call("read_board", {"name": "inn"})).calls
@@ -147,10 +149,10 @@ def test_a_cancelled_task_of_asyncio_cancels_the_request(tmp_path: Path) -> None
 @pytest.mark.parametrize("most", [1, 3])
 def test_calls_at_once_are_limited(engine: sotto.Engine, tmp_path: Path, most: int) -> None:
     notes = tmp_path / "notes"
-    made = [call("wait", {"seconds": 0.1}, at) for at in range(6)]
+    made = [call("meet", {"many": most}, at) for at in range(6)]
     with server("websocket", notes, max_concurrent=most) as board:
         answer = ask(engine, [board], *made, concurrent=True)
-    assert [one.result for one in answer.calls] == ["waited"] * 6
+    assert [one.result for one in answer.calls] == ["met"] * 6
     running = [int(line.split()[1]) for line in notes.read_text().splitlines()]
     assert len(running) == 6 and max(running) == most
 
@@ -158,7 +160,7 @@ def test_calls_at_once_are_limited(engine: sotto.Engine, tmp_path: Path, most: i
 # Names, filters and rules
 
 
-def odd(tmp_path: Path, *tools: dict[str, Any], **given: Any) -> McpServer:
+def listing(tmp_path: Path, *tools: dict[str, Any], **given: Any) -> McpServer:
     """A server that lists these tools, whatever they are."""
     file = tmp_path / "tools.json"
     file.write_text(json.dumps([{"inputSchema": {"type": "object"}, **one} for one in tools]))
@@ -196,7 +198,7 @@ def test_what_a_server_says_of_its_tools_grants_nothing(engine: sotto.Engine, tm
 
 def test_rules_for_single_tools(engine: sotto.Engine, tmp_path: Path) -> None:
     rules = {"burn": {"permission": "deny"}, "look": {"kind": "eyes", "read_only": True}, "lok": {}}
-    with odd(tmp_path, {"name": "look"}, {"name": "burn"}, tools=rules, permission="ask") as board:
+    with listing(tmp_path, {"name": "look"}, {"name": "burn"}, tools=rules, permission="ask") as board:
         look, burn = board.tools
         assert (look.kind, look.read_only, look.permission) == ("eyes", True, "ask")
         assert (burn.kind, burn.permission) == ("mcp", "deny")
@@ -212,7 +214,7 @@ def test_names_that_cannot_be_used_leave_the_others(engine: sotto.Engine, tmp_pa
     def open_gate() -> str:
         return "opened by the game"
 
-    with odd(tmp_path, *({"name": one} for one in names)) as board:
+    with listing(tmp_path, *({"name": one} for one in names)) as board:
         assert [one.name for one in board.tools] == ["look", "a_b", "admin_list", "open_gate"]
         lists, world, long, list_ = board.problems
         assert lists == "lists 2 tools 'twice'"
@@ -227,7 +229,7 @@ def test_names_that_cannot_be_used_leave_the_others(engine: sotto.Engine, tmp_pa
 def test_filters_and_the_most_tools(tmp_path: Path) -> None:
     names = [f"read_{at}" for at in range(500)] + ["write", "read_secret"]
     given = {"include": ["read_*", "nothing"], "exclude": ["*secret"], "max_tools": 100, "prefix": "b"}
-    with odd(tmp_path, *({"name": one} for one in names), **given) as board:
+    with listing(tmp_path, *({"name": one} for one in names), **given) as board:
         assert [one.name for one in board.tools] == [f"b_read_{at}" for at in range(100)]
         assert board.problems == (
             "400 tools are more than the 100 of max_tools; choose with include or exclude",
@@ -249,7 +251,7 @@ def test_schemas_that_lie_cost_their_tool_alone(engine: sotto.Engine, tmp_path: 
             "inputSchema": {"type": "object", "properties": {f"p{at}": {} for at in range(200)}},
         },
     ]
-    with odd(tmp_path, *tools) as board:
+    with listing(tmp_path, *tools) as board:
         assert [one.name for one in board.tools] == ["ring", "slow", "strange"]
         assert [one.split(":")[0] for one in board.problems] == ["tool 'wide'"]
         evil = "a" * 60 + "!"
@@ -273,6 +275,14 @@ def test_a_list_without_an_end_fails_the_server(tmp_path: Path) -> None:
     file.write_text('"endless"')
     with pytest.raises(sotto.agent.McpError, match="or in more than 64 pages"):
         program("mcp_raw", "lists", str(file)).connect()
+
+
+def test_a_tool_that_asks_for_input_fails(engine: sotto.Engine) -> None:
+    tools = [{"name": one, "inputSchema": {"type": "object"}} for one in ("asks", "look")]
+    with over_websocket(odd(tools)) as url, McpServer("board", McpWebSocket(url), prefix="") as board:
+        asks, look = ask(engine, [board], call("asks"), call("look", {}, 1)).calls
+        assert asks.status == "failed" and "asks for input, which a character cannot give" in asks.result
+        assert look.result == "ran look"
 
 
 @pytest.mark.parametrize("kind", ["stdio", "http"])

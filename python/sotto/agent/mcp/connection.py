@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from typing import Any
 
-from .errors import described_error, first_cause
+from .errors import Unusable, described_error, first_cause
 from .meter import Meter
 from .sources import McpHttp, McpProcess, Source
 
@@ -65,7 +65,7 @@ class Connection:
                 return found
             if len(found) > _MOST_TOOLS:
                 break
-        raise McpListError(f"it lists more than {_MOST_TOOLS} tools, or in more than {_MOST_PAGES} pages")
+        raise Unusable(f"it lists more than {_MOST_TOOLS} tools, or in more than {_MOST_PAGES} pages")
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Any:
         """Calls a tool. Cancelling it cancels the request at the server.
@@ -75,9 +75,14 @@ class Connection:
             data in any form, and such a check can take hours.
         """
         import mcp_types as types
+        from pydantic import TypeAdapter
 
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=name, arguments=arguments))
-        return await self._client.session.send_request(request, types.CallToolResult)
+        form = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
+        result = await self._client.session.send_request(request, form)
+        if isinstance(result, types.InputRequiredResult):
+            raise Unusable("the tool asks for input, which a character cannot give")
+        return result
 
     async def close(self) -> None:
         """Ends the session, within 6 seconds, also if the server does not answer. May be called again."""
@@ -174,7 +179,3 @@ class Connection:
             pass
         except Exception:
             self.stale = True  # what was not heard may have changed it
-
-
-class McpListError(Exception):
-    """A server lists more than can be read."""

@@ -15,6 +15,10 @@ class McpError(SottoError):
         super().__init__(message, status)
 
 
+class Unusable(Exception):
+    """A server answered by the protocol, with what an agent cannot use."""
+
+
 def described_error(error: BaseException) -> str:
     """Returns an exception as text: the first cause of a group, without the values of a validation."""
     error = first_cause(error)
@@ -23,7 +27,7 @@ def described_error(error: BaseException) -> str:
         (first, *_) = error.errors() or [{}]  # type: ignore[attr-defined]  # of pydantic
         place = ".".join(map(str, first.get("loc", ())))
         return short(f"what it sent is not of the protocol's form, at {place}")
-    if kind == "McpListError":
+    if isinstance(error, Unusable):
         return str(error)
     if kind == "MCPError":
         return short(str(error))
