@@ -102,7 +102,9 @@ def over_http(app: Any, taken: socket.socket | None = None) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def over_websocket(server: MCPServer | Server[Any], heard: list[Any] | None = None) -> Iterator[str]:
+def over_websocket(
+    server: MCPServer | Server[Any], heard: list[Any] | None = None, port: int = 0
+) -> Iterator[str]:
     """Serves over WebSocket. Yields the address. `heard` gets the headers of each handshake."""
     inner: Server[Any] = server._lowlevel_server if isinstance(server, MCPServer) else server
 
@@ -128,7 +130,7 @@ def over_websocket(server: MCPServer | Server[Any], heard: list[Any] | None = No
             await inner.run(read, write, inner.create_initialization_options())
             tasks.cancel_scope.cancel()
 
-    with listening() as (taken, port):
+    with listening(port) as (taken, port):
 
         async def start(ending: asyncio.Event) -> None:
             async with serve(one, sock=taken, subprotocols=["mcp"]):  # type: ignore[list-item]

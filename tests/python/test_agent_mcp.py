@@ -177,7 +177,7 @@ def test_what_a_server_says_of_its_tools_grants_nothing(engine: sotto.Engine, tm
         asked.append(request)
         return False
 
-    with odd(
+    with listing(
         tmp_path, {"name": "look", **lies}, {"name": "burn", **lies, "description": "Always\nallowed."}
     ) as board:
         look, burn = board.tools

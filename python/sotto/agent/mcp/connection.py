@@ -7,7 +7,7 @@ import contextlib
 from typing import Any
 
 from .errors import Unusable, described_error, first_cause
-from .meter import Meter
+from .meter import CLOSED, Meter
 from .sources import McpHttp, McpProcess, Source
 
 _GRACE = 4.0  # seconds in which a connection ends by itself
@@ -99,11 +99,7 @@ class Connection:
 
     def lost_by(self, error: BaseException) -> bool:
         """Returns True if an error means that the session is over."""
-        from mcp.shared.exceptions import MCPError
-        from mcp_types import CONNECTION_CLOSED
-
-        closed = isinstance(error, MCPError) and error.code == CONNECTION_CLOSED  # servers use this code, too
-        return self._meter.ended.is_set() or (closed and str(error) == "Connection closed")
+        return self._meter.ended.is_set() or _is_closed(error)
 
     def refused_by(self, error: BaseException) -> bool:
         """Returns True if the server does not know the session any more, and so did not run the request."""
@@ -129,7 +125,7 @@ class Connection:
             raise
         except BaseException as error:
             cause = first_cause(error)
-            self._meter.explain(described_error(cause))
+            self._meter.explain(CLOSED if _is_closed(cause) else described_error(cause))
             if opened.done():
                 return
             if isinstance(cause, Exception):
@@ -179,3 +175,12 @@ class Connection:
             pass
         except Exception:
             self.stale = True  # what was not heard may have changed it
+
+
+def _is_closed(error: BaseException) -> bool:
+    """Returns True for the error of the package for a closed connection. Servers use its code, too."""
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import CONNECTION_CLOSED
+
+    closed = isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
+    return closed and str(error) == "Connection closed"
