@@ -114,7 +114,7 @@ def make_venv() -> None:
     print("setting up a virtual environment", flush=True)
     shutil.rmtree(VENV, ignore_errors=True)
     run([sys.executable, "-m", "venv", str(VENV)])
-    run([str(PYTHON), "-m", "pip", "install", "-q", *requirements("dev", "server")])
+    run([str(PYTHON), "-m", "pip", "install", "-q", *requirements("dev", "server", "agent")])
     stamp.write_text(mark)
 
 

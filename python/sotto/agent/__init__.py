@@ -18,6 +18,7 @@ from .approval import ApprovalRequest, Decision
 from .audit import AuditEntry, AuditLog
 from .context import CallContext
 from .dispatch import Dispatch
+from .mcp import McpError, McpHttp, McpProcess, McpServer, McpServers, McpWebSocket
 from .options import Permission, ToolOptions
 from .permissions import Permissions
 from .records import Answer, Call, Round, Source, ToolResult
@@ -43,6 +44,12 @@ __all__ = [
     "Hit",
     "HitSource",
     "Inquiry",
+    "McpError",
+    "McpHttp",
+    "McpProcess",
+    "McpServer",
+    "McpServers",
+    "McpWebSocket",
     "Permission",
     "Permissions",
     "Round",

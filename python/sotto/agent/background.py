@@ -37,6 +37,14 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
         raise
 
 
+async def join(work: Coroutine[Any, Any, Result]) -> Result:
+    """Runs a coroutine on the loop, and awaits its result on any loop. Cancelling this cancels it."""
+    loop, _ = _running()
+    if asyncio.get_running_loop() is loop:
+        return await work
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
 def post(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:
     """Cancels a task of a loop, from any thread."""
     if not loop.is_closed():

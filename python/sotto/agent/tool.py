@@ -34,7 +34,7 @@ class Tool:
         name: Name that the model calls, 1 to 64 letters, digits, "_" and "-".
         description: What it does, in a sentence for the model.
         parameters: JSON schema of its arguments, an object.
-        source: "function", "schema", "dispatch" or "search".
+        source: "function", "schema", "dispatch", "search" or "mcp".
         options: The rules, see `ToolOptions`.
     """
 
@@ -51,7 +51,7 @@ class Tool:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
             raise ArgumentError(invalid("name", self.name, '1 to 64 letters, digits, "_" or "-"'))
         dump(f"parameters of tool '{self.name}'", self.parameters)
-        object.__setattr__(self, "options", _checked(self.name, self.options))
+        object.__setattr__(self, "options", checked_options(self.name, self.options))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function that the tool was made of, without any rule."""
@@ -234,7 +234,8 @@ def _signature(function: Any, called: str, texts: Mapping[str, str]) -> tuple[Sh
     return object_shape(fields, required, lambda found: found), context
 
 
-def _checked(name: str, options: ToolOptions) -> ToolOptions:
+def checked_options(name: str, options: ToolOptions) -> ToolOptions:
+    """Returns the rules for a tool, checked. `name` is for the errors."""
     for key in options:
         if key not in ToolOptions.__annotations__:
             known = ", ".join(ToolOptions.__annotations__)

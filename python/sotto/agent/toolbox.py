@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -11,11 +12,14 @@ from ..terms import Priority
 from .shape import Schema
 from .tool import Tool, as_tool
 
+_log = logging.getLogger("sotto.agent")
 _MOST = 128  # functions in a request, as the engine limits them
 
 
 class Toolbox:
     """The tools of an agent, in the order in which the model reads them.
+
+    A tool of an MCP server never takes the name of another tool: it is left out, and the log says so.
 
     Args:
         tools: Functions, tools, and objects with an iterable `tools`, such as a `Dispatch`.
@@ -52,7 +56,13 @@ class Toolbox:
         return [one.schema for one in self if one.allowed(character, priority)]
 
     def _add(self, tool: Tool) -> None:
-        if tool.name in self._tools:
+        other = self._tools.get(tool.name)
+        if other is not None and "mcp" in (other.source, tool.source):
+            _log.warning("left out a tool of an MCP server: another tool has the name '%s'", tool.name)
+            if other.source == "mcp" and tool.source != "mcp":
+                self._tools[tool.name] = tool
+            return
+        if other is not None:
             raise ArgumentError(
                 f"invalid tools: expected one tool '{tool.name}', not two; use Tool.renamed()"
             )
