@@ -21,6 +21,7 @@ from .dispatch import Dispatch
 from .options import Permission, ToolOptions
 from .permissions import Permissions
 from .records import Answer, Call, Round
+from .sandbox import PythonSandbox, SandboxError, SandboxFile, SandboxLimits, SandboxResult
 from .tool import Tool, tool
 
 __all__ = [
@@ -36,7 +37,12 @@ __all__ = [
     "Dispatch",
     "Permission",
     "Permissions",
+    "PythonSandbox",
     "Round",
+    "SandboxError",
+    "SandboxFile",
+    "SandboxLimits",
+    "SandboxResult",
     "Tool",
     "ToolOptions",
     "aio",
