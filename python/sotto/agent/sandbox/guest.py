@@ -1,9 +1,10 @@
 """The program inside a sandbox: gives up what it does not need, then runs code as it arrives.
 
 It is started as the source text of `python -c`, so it imports nothing of Sotto. Its arguments are the
-descriptors of two pipes. The first frame that it reads is its configuration, see `launch.Plan`. A frame is
-a length of 4 bytes, then that many bytes. A call is a frame with a token of 16 bytes and the code; its reply
-is the token and one byte: 1, or 0 if the code raised. What the code prints goes to descriptor 1.
+descriptors of a pipe with requests and a socket for replies. It writes its process id, reads its
+configuration, see `Launcher.configuration()`, and writes the walls that stand. These are frames with JSON: a
+length of 4 bytes, then that many bytes. A call is a frame with a token of 16 bytes and the code; its reply is
+the token and one byte: 1, or 0 if the code raised. What the code prints goes to descriptor 1.
 """
 
 from __future__ import annotations
@@ -134,19 +135,20 @@ def _limit(limits: dict[str, int]) -> None:
             resource.setrlimit(kind, (value, value))
 
 
-def _drop_user(user: int, search: bool) -> None:
-    """Becomes an unprivileged user without capabilities.
+def _drop_privileges(user: int | None, search: bool) -> None:
+    """Becomes a user without capabilities; None: stays the user.
 
     With `search`, one capability stays: to pass folders that only root may enter, on the way to Python.
     """
     keep = _DAC_READ_SEARCH if search else 0
     for number in range(64):
         if libc.prctl(_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0) < 0:
-            break  # the last capability
-    _prctl(_SET_KEEPCAPS, int(search), "PR_SET_KEEPCAPS")
-    os.setgroups([])
-    os.setresgid(user, user, user)
-    os.setresuid(user, user, user)
+            break  # the last capability, or no right to drop one
+    if user is not None:
+        _prctl(_SET_KEEPCAPS, int(search), "PR_SET_KEEPCAPS")
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
     header = _CapabilityHeader(_CAPABILITY_VERSION, 0)
     data = (_CapabilityData * 2)(_CapabilityData(keep, keep, 0))
     _checked(libc.capset(ctypes.byref(header), data), "capset")
@@ -166,8 +168,7 @@ def confine(config: dict[str, Any], keep: set[int]) -> dict[str, Any]:
         os.nice(config["nice"])
     ruleset = _landlock(config)
     _limit(config["limits"])
-    if config["user"] is not None:
-        _drop_user(config["user"], config["search"])
+    _drop_privileges(config["user"], config["search"])
     os.chdir(config["work"])
     _prctl(_SET_PDEATHSIG, _SIGKILL, "PR_SET_PDEATHSIG")  # a change of the user clears it
     if config["parent"] and os.getppid() != config["parent"]:
@@ -192,6 +193,12 @@ def read_frame(pipe: int) -> bytes | None:
     """Returns the next frame; None at the end."""
     head = _read(pipe, 4)
     return None if head is None else _read(pipe, int.from_bytes(head, "little"))
+
+
+def write_frame(pipe: int, value: Any) -> None:
+    """Writes a frame with JSON."""
+    data = json.dumps(value).encode()
+    os.write(pipe, len(data).to_bytes(4, "little") + data)
 
 
 def _read(pipe: int, count: int) -> bytes | None:
@@ -249,15 +256,16 @@ def main() -> None:
     """Reads the configuration, puts up the walls, and serves."""
     requests, replies = int(sys.argv[1]), int(sys.argv[2])
     sys.argv[:] = [""]
+    os.environ.pop("PWD", None)  # of bubblewrap
     for one in (sys.stdout, sys.stderr):
         one.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)  # type: ignore[union-attr]
+    write_frame(replies, os.getpid())
     frame = read_frame(requests)
     if frame is None:
         return
     walls = confine(json.loads(frame), {requests, replies})
     gc.collect()
-    said = json.dumps(walls).encode()
-    os.write(replies, len(said).to_bytes(4, "little") + said)
+    write_frame(replies, walls)
     serve(requests, replies)
 
 

@@ -20,7 +20,8 @@ from .limits import SandboxLimits
 NICE = 10  # a sandbox leaves the processor to the game
 _TOP = ("lib", "lib32", "lib64", "libx32", "bin", "sbin")
 _NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
-_ENVIRONMENT = {"LC_ALL": "C.UTF-8", "PATH": ""}
+# Each arena of glibc's malloc reserves 64 MB of address space.
+_ENVIRONMENT = {"LC_ALL": "C.UTF-8", "MALLOC_ARENA_MAX": "2", "PATH": ""}
 _LARGEST_USER = 0x7FFFFFFF
 
 
@@ -67,7 +68,10 @@ class Launcher:
         return last - 2 - secrets.randbelow(max(min(1 << 24, count // 16), 1))
 
     def command(self, work: str, requests: int, replies: int, info: int) -> list[str]:
-        """Returns the command of a process. It writes its id to the descriptor `info`, with bubblewrap."""
+        """Returns the command of a process, which gets two descriptors, see guest.py.
+
+        Bubblewrap writes the id of the first process in its namespace to `info`.
+        """
         python = [self.interpreter.executable, "-I", "-S", "-B", "-X", "utf8", "-c", guest_source()]
         python += [str(requests), str(replies)]
         if self.bubblewrap is None:
@@ -111,8 +115,8 @@ class Launcher:
         )
 
     def _namespaces(self, info: int) -> list[str]:
-        options = [*_NAMESPACES, "--as-pid-1", "--die-with-parent", "--new-session", "--info-fd", str(info)]
-        options += ["--cap-drop", "ALL"]
+        options = [*_NAMESPACES, "--die-with-parent", "--new-session"]
+        options += ["--info-fd", str(info), "--cap-drop", "ALL"]
         if self.root:  # the process becomes another user, see guest.confine()
             for name in ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"):
                 options += ["--cap-add", name]

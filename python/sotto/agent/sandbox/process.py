@@ -7,26 +7,28 @@ import os
 import secrets
 import select
 import signal
+import socket
+import struct
 import subprocess
 import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from ...errors import Status
 from .folder import WorkFolder
 from .launch import Launcher
-from .limits import SandboxLimits
 from .output import MAX_BYTES, CutOutput
-from .results import Ending, SandboxError
-from .usage import make_first_victim, unlinked_bytes, usage_of
+from .results import Ended, SandboxError
+from .watch import POLL_SECONDS, Watch, make_first_victim, usage_of
 
 START_SECONDS = 20.0
-POLL_SECONDS = 0.025  # between looks at what the process uses
 _REAP_SECONDS = 2.0
 _CHUNK = 1 << 16
 _TOKEN = 16  # bytes, see guest.py
 _REPLY = _TOKEN + 1
+_CREDENTIALS = struct.Struct("3i")  # process, user, group
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,6 @@ class Reply:
     ok: bool
     output: str
     seconds: float
-
-
-class Ended(Exception):
-    """The process has to be ended, or has ended: which limit, and what is said of it."""
-
-    def __init__(self, ending: Ending, reason: str) -> None:
-        super().__init__(reason)
-        self.ending, self.reason = ending, reason
 
 
 class Process:
@@ -65,8 +59,9 @@ class Process:
         self._cancelled = cancelled
         self._user = launcher.new_user()
         self.folder = WorkFolder(self._user)
-        self._pidfd: int | None = None
         self._pid = 0
+        self._first = 0  # id of the first process of its namespace, with which all others end
+        self._pidfds: dict[int, int] = {}  # by process id
         self._pipes: list[int] = []
         self._popen: subprocess.Popen[bytes] | None = None
         try:
@@ -85,10 +80,12 @@ class Process:
     # Start
 
     def _launch(self) -> None:
-        requests, self._requests = self._pipe()
-        self._replies, replies = self._pipe()
-        self._output, output = self._pipe()
-        self._info, info = self._pipe()
+        requests, self._requests = self._kept(*os.pipe())
+        self._output, output = self._kept(*os.pipe())
+        self._info, info = self._kept(*os.pipe())
+        ours, theirs = socket.socketpair()
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # the kernel adds the id of who writes
+        self._replies, replies = self._kept(ours.detach(), theirs.detach())
         work = self.folder.path
         self._popen = subprocess.Popen(
             self._launcher.command(work, requests, replies, info),
@@ -107,50 +104,57 @@ class Process:
 
     def _greet(self, until: float) -> dict[str, bool]:
         """Sends the configuration, and returns the walls that the process has put up."""
-        self._find_pid(until)
-        inside = self._launcher.bubblewrap is not None
-        config = self._launcher.configuration(self.folder.path, 1 if inside else self._pid, self._user)
-        output = CutOutput(2048)
-        data, sent = json.dumps(config).encode(), 0
-        frame = len(data).to_bytes(4, "little") + data
-        said = b""
-        while True:
-            if sent < len(frame):
-                with suppress(BlockingIOError, BrokenPipeError):
-                    sent += os.write(self._requests, frame[sent : sent + _CHUNK])
-            self._wait(until, output, writes=sent < len(frame))
-            part = _read(self._replies)
-            if part == b"":
-                self._drain(output)
-                raise Ended("exited", self._last_words(output))
-            said += part or b""
-            if len(said) >= 4 and len(said) >= 4 + int.from_bytes(said[:4], "little"):
-                break
+        inner_pid = self._frame(until, b"")
+        self._first = self._find_first()
+        config = self._launcher.configuration(self.folder.path, inner_pid, self._user)
+        data = json.dumps(config).encode()
+        found: dict[str, bool] = self._frame(until, len(data).to_bytes(4, "little") + data)
         make_first_victim(self._pid)
-        self._send(signal.SIGSTOP)
-        found: dict[str, bool] = json.loads(said[4:])
+        self._send(signal.SIGSTOP, self._pid)
         return found
 
-    def _find_pid(self, until: float) -> None:
-        assert self._popen is not None
-        self._pid = self._popen.pid
-        if self._launcher.bubblewrap is not None:
-            self._pid = self._inner_pid(until)
-        if hasattr(os, "pidfd_open") and hasattr(signal, "pidfd_send_signal"):
-            self._pidfd = os.pidfd_open(self._pid)
-            self._pipes.append(self._pidfd)
-
-    def _inner_pid(self, until: float) -> int:
-        """Waits until bubblewrap has written the id of the process, as JSON."""
-        said, output = b"", CutOutput(2048)
-        while not said.rstrip().endswith(b"}"):
-            self._wait(until, output)
-            part = _read(self._info)
+    def _frame(self, until: float, data: bytes) -> Any:
+        """Sends data, and returns the next frame of the process. Notes the id of who wrote it."""
+        output, said = CutOutput(2048), b""
+        while len(said) < 4 or len(said) < 4 + int.from_bytes(said[:4], "little"):
+            if data:
+                with suppress(BrokenPipeError):
+                    data = data[_write(self._requests, data[:_CHUNK]) :]
+            self._wait(until, output, writes=bool(data))
+            part = self._read_reply()
             if part == b"":
                 self._drain(output)
                 raise Ended("exited", self._last_words(output))
             said += part or b""
-        return int(json.loads(said)["child-pid"])
+        return json.loads(said[4:])
+
+    def _read_reply(self) -> bytes | None:
+        """Returns what the process wrote; None: nothing, b"": it has closed its end."""
+        with socket.socket(fileno=os.dup(self._replies)) as replies:
+            try:
+                data, extra, _, _ = replies.recvmsg(_CHUNK, socket.CMSG_SPACE(_CREDENTIALS.size))
+            except BlockingIOError:
+                return None
+            except ConnectionResetError:
+                return b""
+        for level, kind, value in extra:
+            if not self._pid and (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                self._pid = _CREDENTIALS.unpack(value)[0]
+                self._hold(self._pid)
+        return data
+
+    def _find_first(self) -> int:
+        """Returns the id of the first process of the namespace, which bubblewrap has written."""
+        if self._launcher.bubblewrap is None:
+            return self._pid
+        first = int(json.loads(_read(self._info) or b"{}")["child-pid"])
+        self._hold(first)
+        return first
+
+    def _hold(self, pid: int) -> None:
+        """Keeps a process from being mistaken for another that gets its id."""
+        if hasattr(os, "pidfd_open") and hasattr(signal, "pidfd_send_signal"):
+            (self._pidfds[pid],) = self._kept(os.pidfd_open(pid))
 
     def _last_words(self, output: CutOutput) -> str:
         assert self._popen is not None
@@ -173,8 +177,8 @@ class Process:
             cancelled: Set by another thread to end the process.
 
         Raises:
-            SandboxError: A limit was exceeded, the call was cancelled, or the process ended itself. It has
-                been reaped.
+            SandboxError: A limit was exceeded, the call was cancelled, or the process ended itself. It was
+                reaped; `end()` removes its folder.
         """
         began = time.monotonic()
         self._cancelled = cancelled
@@ -182,7 +186,7 @@ class Process:
         try:
             ok = self._call(code, began, output)
         except Ended as ended:
-            self.end()
+            self.kill()
             error = SandboxError(
                 f"{ended.reason}; the variables and files of this session are gone",
                 Status.CANCELLED if ended.ending == "cancelled" else Status.INFERENCE,
@@ -195,23 +199,22 @@ class Process:
     def _call(self, code: bytes, began: float, output: CutOutput) -> bool:
         token = secrets.token_bytes(_TOKEN)
         frame = token + code
-        before = usage_of(self._pid)
-        self._send(signal.SIGCONT)
+        self._send(signal.SIGCONT, self._pid)
         with suppress(BrokenPipeError):
             data = len(frame).to_bytes(4, "little") + frame
             if _write(self._requests, data) != len(data):
                 raise Ended("protocol", "the code read or filled the pipe of the sandbox")
         said = b""
-        watch = _Watch(self, 0.0 if before is None else before.seconds)
+        watch = Watch(self._pid, self.folder, self._launcher.limits)
         while len(said) < _REPLY:
             self._wait(began + self._launcher.limits.time_limit, output)
             watch.look(output)
-            part = _read(self._replies)
+            part = self._read_reply()
             if part == b"":
                 self._drain(output)
                 raise Ended("exited", self._end_of_its_own())
             said += part or b""
-        self._send(signal.SIGSTOP)
+        self._send(signal.SIGSTOP, self._pid)
         self._drain(output)
         if len(said) != _REPLY or said[:_TOKEN] != token:
             raise Ended("protocol", "the code wrote to the pipe of the sandbox")
@@ -228,7 +231,6 @@ class Process:
         poll = select.poll()
         poll.register(self._replies, select.POLLIN)
         poll.register(self._output, select.POLLIN)
-        poll.register(self._info, select.POLLIN)
         if writes:
             poll.register(self._requests, select.POLLOUT)
         events = dict(poll.poll(1000 * min(left, POLL_SECONDS)))
@@ -258,78 +260,48 @@ class Process:
         """Id of the process, as this process sees it."""
         return self._pid
 
-    @property
-    def limits(self) -> SandboxLimits:
-        """The limits."""
-        return self._launcher.limits
-
     # End
 
     def end(self) -> None:
         """Ends the process, reaps it, and removes its folder. A second call does nothing."""
+        self.kill()
+        self.folder.remove()
+
+    def kill(self) -> None:
+        """Ends the process and reaps it. A second call does nothing."""
         popen, self._popen = self._popen, None
         if popen is not None:
-            self._send(signal.SIGKILL, popen)
+            if self._first:
+                self._send(signal.SIGKILL, self._first)
+            else:
+                popen.kill()  # it has not begun
             try:
                 popen.wait(_REAP_SECONDS)
             except subprocess.TimeoutExpired:
                 popen.kill()
                 popen.wait()
+            _reap(self._first)
         for one in list(self._pipes):
             self._close(one)
-        self._pidfd = None
-        self.folder.remove()
+        self._pidfds.clear()
 
-    def _send(self, number: signal.Signals, popen: subprocess.Popen[bytes] | None = None) -> None:
-        """Sends a signal to the process, not to another that has got its id meanwhile."""
-        popen = popen or self._popen
+    def _send(self, number: signal.Signals, pid: int) -> None:
+        """Sends a signal to a process, not to another that has got its id meanwhile."""
         with suppress(ProcessLookupError):
-            if self._pidfd is not None:
-                signal.pidfd_send_signal(self._pidfd, number)
-            elif popen is not None and popen.poll() is None:
-                os.kill(self._pid or popen.pid, number)
+            if pid in self._pidfds:
+                signal.pidfd_send_signal(self._pidfds[pid], number)
+            elif usage_of(pid) is not None:
+                os.kill(pid, number)
 
-    def _pipe(self) -> tuple[int, int]:
-        made = os.pipe()
-        self._pipes += made
-        return made
+    def _kept(self, *descriptors: int) -> tuple[int, ...]:
+        """Has `kill()` close descriptors."""
+        self._pipes += descriptors
+        return descriptors
 
     def _close(self, one: int) -> None:
         self._pipes.remove(one)
         with suppress(OSError):
             os.close(one)
-
-
-class _Watch:
-    """Compares what a process uses during a call with its limits."""
-
-    def __init__(self, process: Process, cpu_before: float) -> None:
-        self._process = process
-        self._before = cpu_before
-        self._next = 0.0
-
-    def look(self, output: CutOutput) -> None:
-        """Checks the limits, if the last time was long ago."""
-        now = time.monotonic()
-        if now >= self._next:
-            self._next = now + POLL_SECONDS
-            self.check(output)
-
-    def check(self, output: CutOutput) -> None:
-        """Raises `Ended` if a limit is exceeded."""
-        limits = self._process.limits
-        if output.size > MAX_BYTES:
-            raise Ended("output", f"more than {MAX_BYTES >> 20} MB of output")
-        used = usage_of(self._process.pid)
-        if used is not None and used.seconds - self._before > limits.cpu_time:
-            raise Ended("cpu_time", f"more than {limits.cpu_time:g} s of processor time")
-        if used is not None and used.threads > limits.threads:
-            raise Ended("threads", f"more than {limits.threads} threads")
-        entries, size = self._process.folder.measure(limits.files)
-        if entries > limits.files:
-            raise Ended("files", f"more than {limits.files} files")
-        if size + unlinked_bytes(self._process.pid) > limits.disk_mb << 20:
-            raise Ended("disk_mb", f"more than {limits.disk_mb} MB of files")
 
 
 def _read(pipe: int) -> bytes | None:
@@ -346,6 +318,18 @@ def _write(pipe: int, data: bytes) -> int:
         return os.write(pipe, data)
     except BlockingIOError:
         return 0
+
+
+def _reap(pid: int) -> None:
+    """Reaps a process that is a child of this one by now.
+
+    Bubblewrap may end before the first process of its namespace. Who is the first process of a container, or
+    a subreaper, inherits that.
+    """
+    until = time.monotonic() + _REAP_SECONDS
+    with suppress(ChildProcessError):
+        while pid and os.waitpid(pid, os.WNOHANG)[0] == 0 and time.monotonic() < until:
+            time.sleep(0.001)
 
 
 def how_ended(status: int) -> str:

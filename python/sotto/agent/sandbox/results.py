@@ -17,8 +17,8 @@ class SandboxError(SottoError):
 
     Attributes:
         ending: Which limit ended the process, by its name in `SandboxLimits`; "output" if it printed more
-            than 16 MB; "cancelled"; "exited" if it ended itself; "protocol" if it broke its connection. Empty if
-            no code ran.
+            than 16 MB; "cancelled"; "exited" if it ended itself; "protocol" if it broke its connection.
+            Empty if no code ran.
         output: What the code printed before, cut.
         seconds: Time from the start of the call until the process was ended and reaped.
     """
@@ -26,6 +26,14 @@ class SandboxError(SottoError):
     ending: Ending = ""
     output: str = ""
     seconds: float = 0.0
+
+
+class Ended(Exception):
+    """The process has to be ended, or has ended: which limit, and what is said of it."""
+
+    def __init__(self, ending: Ending, reason: str) -> None:
+        super().__init__(reason)
+        self.ending, self.reason = ending, reason
 
 
 @dataclass(frozen=True)

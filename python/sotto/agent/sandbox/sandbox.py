@@ -92,22 +92,14 @@ class PythonSandbox(Unique):
             raise wrong_type("limits", limits, "a SandboxLimits or None")
         if whole("max_sessions", max_sessions, _MOST_SESSIONS) < 1:
             raise ArgumentError(invalid("max_sessions", max_sessions, f"1 to {_MOST_SESSIONS}"))
-        rules = ToolOptions(
-            **{
-                "kind": "code_execution",
-                "permission": "ask",
-                "time_limit": limits.time_limit + START_SECONDS,
-                **options,
-            }
+        limit = limits.time_limit + START_SECONDS
+        defaults = ToolOptions(kind="code_execution", permission="ask", time_limit=limit)
+        made = tool(
+            name=name,
+            description=_DESCRIPTION if description is None else description,
+            **ToolOptions(**{**defaults, **options}),
         )
-        self.tools = [
-            replace(
-                tool(name=name, description=_DESCRIPTION if description is None else description, **rules)(
-                    self._python
-                ),
-                source="sandbox",
-            )
-        ]
+        self.tools = [replace(made(self._python), source="sandbox")]
         launcher = Launcher(find_interpreter(python), limits, _paths(readable), None, is_root())
         self._walls = find_walls(launcher, truth("strict", strict))
         self.limits = limits

@@ -117,8 +117,9 @@ class SandboxSession:
         try:
             result = self._run(job)
         except BaseException as error:
-            self._forget_process(error)
+            self._note(error)
             job.future.set_exception(error)
+            self._end_process()
         else:
             job.future.set_result(result)
 
@@ -135,8 +136,8 @@ class SandboxSession:
         lost, self._lost = self._lost, ""
         return SandboxResult(reply.output, reply.ok, tuple(files), reply.seconds, lost)
 
-    def _forget_process(self, error: BaseException) -> None:
-        self._end_process()
+    def _note(self, error: BaseException) -> None:
+        """Keeps why the variables are gone, unless the model gets the error."""
         if not isinstance(error, SandboxError) or error.ending == "cancelled":
             self._lost = "an earlier call was cancelled, which ended the Python process"
 

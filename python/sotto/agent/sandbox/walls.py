@@ -55,7 +55,7 @@ def require_linux() -> None:
     if sys.platform != "linux":
         raise SandboxError(
             "a Python sandbox needs Linux, whose namespaces, seccomp and Landlock keep code in; "
-            f"{sys.platform} has none of them: run the code on a Linux server, as a tool of sotto.agent.Dispatch",
+            f"{sys.platform} has none of them: run the code on a Linux server, by sotto.agent.Dispatch",
             Status.UNSUPPORTED,
         )
 
