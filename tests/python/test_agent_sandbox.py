@@ -61,6 +61,8 @@ def sandbox(shared: PythonSandbox, request: pytest.FixtureRequest) -> Iterator[P
         ("import asyncio\nasyncio.run(asyncio.sleep(0.01, 5))", "5\n"),
         ("import json, re, random, statistics, datetime, decimal, sqlite3, zlib, ssl\n0.5", "0.5\n"),
         ("import shutil\nopen('a', 'w').write('x')\nshutil.copy2('a', 'b')", "'b'\n"),
+        ("import os, subprocess\nopen(os.devnull, 'w').write('x')", "1\n"),
+        ("len(open('/dev/urandom', 'rb').read(8))", "8\n"),
         ("import tempfile\nf = tempfile.TemporaryFile()\nf.write(b'x')", "1\n"),
     ],
 )  # fmt: skip

@@ -102,7 +102,7 @@ def test_a_time_limit_of_the_agent_ends_the_process(engine: sotto.Engine) -> Non
         sandbox.run("x = 1", "gate")
         pid = pid_of(sandbox, "gate")
         slow, after = ask(engine, sandbox, SLEEP, "'x' in globals()").calls
-        assert slow.status == "timed_out" and slow.seconds < 3 and gone(pid, 0.1)
+        assert slow.status == "timed_out" and slow.seconds < 20 and gone(pid, 1)
         why = "an earlier call was cancelled, which ended the Python process"
         assert after.result == f"[{why}: earlier variables are gone]\nFalse"
 

@@ -22,6 +22,7 @@ _TOP = ("lib", "lib32", "lib64", "libx32", "bin", "sbin")
 _NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
 # Each arena of glibc's malloc reserves 64 MB of address space.
 _ENVIRONMENT = {"LC_ALL": "C.UTF-8", "MALLOC_ARENA_MAX": "2", "PATH": ""}
+_DEVICES = ("/dev/null", "/dev/urandom")
 _LARGEST_USER = 0x7FFFFFFF
 
 
@@ -133,7 +134,7 @@ class Launcher:
                 options += ["--symlink", os.readlink(path), path]
             elif name.startswith("lib") and os.path.isdir(path) and not is_beneath(path, folders):
                 folders.append(path)
-        for path in _parents([*folders, *self.readable, work]):
+        for path in _parents([*folders, *self.readable, *_DEVICES, work]):
             options += ["--perms", "0755", "--dir", path]
         for path in sorted(folders):
             options += ["--ro-bind", path, path]
@@ -142,7 +143,7 @@ class Launcher:
             options += ["--size", "4096", "--tmpfs", path, "--remount-ro", path]
         for path in self.readable:
             options += ["--ro-bind", path, path]
-        for path in ("/dev/null", "/dev/urandom"):
+        for path in _DEVICES:
             options += ["--dev-bind", path, path]
         return [*options, "--bind", work, work, "--remount-ro", "/"]
 

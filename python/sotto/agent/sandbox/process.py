@@ -120,7 +120,7 @@ class Process:
             if data:
                 with suppress(BrokenPipeError):
                     data = data[_write(self._requests, data[:_CHUNK]) :]
-            self._wait(until, output, writes=bool(data))
+            self._wait(until, f"answer within {START_SECONDS:g} s", output, writes=bool(data))
             part = self._read_reply()
             if part == b"":
                 self._drain(output)
@@ -138,7 +138,7 @@ class Process:
             except ConnectionResetError:
                 return b""
         for level, kind, value in extra:
-            if not self._pid and (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+            if data and not self._pid and (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
                 self._pid = _CREDENTIALS.unpack(value)[0]
                 self._hold(self._pid)
         return data
@@ -197,6 +197,7 @@ class Process:
         return Reply(ok, output.text, time.monotonic() - began)
 
     def _call(self, code: bytes, began: float, output: CutOutput) -> bool:
+        limit = self._launcher.limits.time_limit
         token = secrets.token_bytes(_TOKEN)
         frame = token + code
         self._send(signal.SIGCONT, self._pid)
@@ -207,7 +208,7 @@ class Process:
         said = b""
         watch = Watch(self._pid, self.folder, self._launcher.limits)
         while len(said) < _REPLY:
-            self._wait(began + self._launcher.limits.time_limit, output)
+            self._wait(began + limit, f"result within {limit:g} s", output)
             watch.look(output)
             part = self._read_reply()
             if part == b"":
@@ -221,13 +222,13 @@ class Process:
         watch.check(output)
         return said[_TOKEN] == 1
 
-    def _wait(self, until: float, output: CutOutput, writes: bool = False) -> None:
-        """Waits for the process, at most for a moment. Reads output."""
+    def _wait(self, until: float, what: str, output: CutOutput, writes: bool = False) -> None:
+        """Waits for the process, at most for a moment. Reads output. Raises `Ended` at the time `until`."""
         left = until - time.monotonic()
         if self._cancelled.is_set():
             raise Ended("cancelled", "cancelled")
         if left <= 0:
-            raise Ended("time_limit", f"no result within {self._launcher.limits.time_limit:g} s")
+            raise Ended("time_limit", f"no {what}")
         poll = select.poll()
         poll.register(self._replies, select.POLLIN)
         poll.register(self._output, select.POLLIN)
