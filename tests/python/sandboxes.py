@@ -36,6 +36,7 @@ def _stands(wall: str) -> bool:
 
 
 HERE = [wall for wall in OUTER if LINUX and _stands(wall)]
+SYSTEM_PYTHON = [one for one in ("/usr/bin/python3",) if Path(one).exists()]
 each_wall = pytest.mark.parametrize("wall", HERE)
 
 
