@@ -231,7 +231,7 @@ def test_a_limit_that_python_does_not_fit_in_is_reported() -> None:
 
 def test_the_log_of_the_agent_has_no_code(engine: sotto.Engine, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    with PythonSandbox(SandboxLimits(time_limit=0.1)) as sandbox:
+    with PythonSandbox(SandboxLimits(cpu_time=0.1)) as sandbox:
         ask(engine, sandbox, "secret_name = 1\nwhile True: pass")
     assert "secret_name" not in caplog.text
 

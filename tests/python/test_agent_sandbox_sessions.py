@@ -224,7 +224,7 @@ def test_no_process_thread_or_descriptor_is_left(monkeypatch: pytest.MonkeyPatch
         )
 
     def once() -> None:
-        with PythonSandbox(SandboxLimits(time_limit=0.1)) as sandbox:
+        with PythonSandbox(SandboxLimits(cpu_time=0.1)) as sandbox:
             sandbox.run("1")
             for code in ("while True: pass", "import os\nos._exit(1)"):
                 with pytest.raises(SandboxError):

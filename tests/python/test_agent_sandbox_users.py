@@ -63,10 +63,10 @@ def threads_of(made: PythonSandbox) -> str:
 
 
 AS_USER = """
-import ctypes, json, os, sys
+import json, os, sys, tempfile
 from sotto.agent import PythonSandbox, SandboxError, SandboxLimits
 from sotto.agent.sandbox import launch, walls
-wall, user, python, secret = sys.argv[1:5]
+wall, user, python, tempfile.tempdir = sys.argv[1:5]
 launch.guest_source()
 if int(user):
     os.setgroups([])
@@ -74,7 +74,7 @@ if int(user):
     os.setresuid(*[int(user)] * 3)
 if wall == "landlock":
     walls.find_bubblewrap = lambda: None
-with PythonSandbox(SandboxLimits(time_limit=5, threads=6), python=python) as sandbox:
+with PythonSandbox(SandboxLimits(time_limit=5, threads=6, files=16), python=python) as sandbox:
     def run(code):
         try:
             return sandbox.run(code).output.strip().splitlines()[-1]
@@ -82,7 +82,8 @@ with PythonSandbox(SandboxLimits(time_limit=5, threads=6), python=python) as san
             return error.ending
     codes = json.loads(sys.stdin.read())
     found = {"walls": sandbox.walls, "missing": dict(sandbox.missing), "results": [run(one) for one in codes]}
-    print(json.dumps(found))
+found["left"] = os.listdir(tempfile.tempdir)
+print(json.dumps(found))
 """
 
 
@@ -92,12 +93,14 @@ def test_another_user_than_root(wall: str, python: str, tmp_path: Path) -> None:
     """The user owns files that the code must not touch, and has processes that it must not signal."""
     user = 54321 if os.geteuid() == 0 else 0
     for folder in (tmp_path, *tmp_path.parents):
-        if "pytest" in folder.name:
+        if folder == tmp_path or "pytest" in folder.name:
             folder.chmod(0o755)
     secret = tmp_path / "secret"
     secret.write_text(SECRET)
+    (folder := tmp_path / "work").mkdir()
     if user:
         os.chown(secret, user, user)
+        os.chown(folder, user, user)
     codes = [
         "6 * 7",
         f"open({str(secret)!r}).read()",
@@ -113,10 +116,11 @@ def test_another_user_than_root(wall: str, python: str, tmp_path: Path) -> None:
         "import socket; socket.socket()",
         "open('own', 'w').write('x')",
         THREADS,
+        "import os; os.mkdir('hidden', 0o300); os.chdir('hidden'); [open(str(n), 'w') for n in range(20)]",
         "1 + 1",
     ]
     done = subprocess.run(
-        [sys.executable, "-c", AS_USER, wall, str(user), python, str(secret)],
+        [sys.executable, "-c", AS_USER, wall, str(user), python, str(folder)],
         input=json.dumps(codes),
         capture_output=True,
         text=True,
@@ -128,10 +132,10 @@ def test_another_user_than_root(wall: str, python: str, tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     if wall == "namespaces" and wall not in found["walls"]:
         assert "does not work here" in found["missing"]["namespaces"]  # user namespaces are forbidden
-    first, *refused, own, threads, last = found["results"]
-    assert (first, own, last) == ("42", "1", "2"), found
+    first, *refused, own, threads, hidden, last = found["results"]
+    assert (first, own, hidden, last) == ("42", "1", "files", "2"), found
     assert threads == "threads" or "can't start new thread" in threads
-    assert all("Error" in one for one in refused), found
+    assert all("Error" in one for one in refused) and found["left"] == [], found
     assert secret.read_text() == SECRET and secret.stat().st_mode & 0o777 == 0o644
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
+import logging
 import os
 import secrets
-import shutil
 import stat
 import tempfile
 
 from .results import SandboxFile
 
+_log = logging.getLogger("sotto.agent")
+_MOVED = f".{secrets.token_hex(8)}"  # begins the names of folders that are being removed
 _Seen = tuple[int, int, int]  # inode, size, and time of the last change
 
 
@@ -51,26 +55,71 @@ class WorkFolder:
         return taken
 
     def remove(self) -> None:
-        """Removes the folder. Does not fail."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Removes the folder. A failure is logged."""
+        try:
+            self._remove()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            _log.warning("the folder '%s' of a sandbox cannot be removed: %s", self.path, error)
+
+    def _remove(self) -> None:
+        """Moves each folder to the top before it is emptied: paths may be longer than the system takes."""
+        waiting = [self.path]
+        for number in itertools.count():
+            path = waiting.pop()
+            for one in _entries(path):
+                if one.is_dir(follow_symlinks=False):
+                    moved = os.path.join(self.path, f"{_MOVED}-{number}-{len(waiting)}")
+                    _make_readable(one.path)
+                    os.rename(one.path, moved)
+                    waiting.append(moved)
+                else:
+                    os.unlink(one.path)
+            if path != self.path:
+                os.rmdir(path)
+            if not waiting:
+                break
+        os.rmdir(self.path)
 
     def _walk(self, max_entries: int) -> list[tuple[str, os.stat_result]]:
-        """Returns paths and states of all entries, at most one more than `max_entries`."""
+        """Returns paths and states of all entries.
+
+        Stops above `max_entries`, and counts a path that is too long for the system as so many.
+        """
         found: list[tuple[str, os.stat_result]] = []
         waiting = [self.path]
-        while waiting:
+        while waiting and len(found) <= max_entries:
             try:
-                with os.scandir(waiting.pop()) as entries:
-                    for one in entries:
-                        about = one.stat(follow_symlinks=False)
-                        found.append((one.path, about))
-                        if len(found) > max_entries:
-                            return found
-                        if stat.S_ISDIR(about.st_mode):
-                            waiting.append(one.path)
-            except OSError:  # the code removed it meanwhile, or took away the right to read it
-                continue
+                for one in _entries(waiting.pop()):
+                    about = one.stat(follow_symlinks=False)
+                    found.append((one.path, about))
+                    if stat.S_ISDIR(about.st_mode):
+                        waiting.append(one.path)
+            except OSError as error:
+                if error.errno == errno.ENAMETOOLONG:
+                    return found + found[-1:] * (max_entries + 1)
+                continue  # the code removed it meanwhile
         return found
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    """Returns what a folder has, also if the code took away the right to read it."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except PermissionError:
+        _make_readable(folder)
+    with os.scandir(folder) as entries:
+        return list(entries)
+
+
+def _make_readable(folder: str) -> None:
+    opened = os.open(folder, os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.chmod(f"/proc/self/fd/{opened}", 0o700)
+    finally:
+        os.close(opened)
 
 
 def _bytes(about: os.stat_result) -> int:

@@ -96,7 +96,8 @@ class Launcher:
         options = seccomp.FilterOptions(pid, own_files=inside or user is not None)
         limits = self.limits.of_process()
         if inside or user is not None:  # else the user's other threads would count
-            limits["RLIMIT_NPROC"] = self.limits.threads
+            first = int(user is None)  # the first process of the namespace has the same user
+            limits["RLIMIT_NPROC"] = self.limits.threads + first
         return {
             "work": work,
             "read": [*read, *self.readable],
@@ -140,7 +141,7 @@ class Launcher:
             options += ["--ro-bind", path, path]
         options += self._loader_links(folders)
         for path in self.interpreter.hidden:
-            options += ["--size", "4096", "--tmpfs", path, "--remount-ro", path]
+            options += ["--tmpfs", path, "--remount-ro", path]
         for path in self.readable:
             options += ["--ro-bind", path, path]
         for path in _DEVICES:

@@ -53,7 +53,7 @@ class SandboxLimits:
     threads: int = 16
     open_files: int = 64
     file_mb: int = 16
-    disk_mb: int = 64
+    disk_mb: int = 32
     files: int = 256
     output: int = 8192
 

@@ -58,7 +58,10 @@ class Process:
         self._launcher = launcher
         self._cancelled = cancelled
         self._user = launcher.new_user()
-        self.folder = WorkFolder(self._user)
+        try:
+            self.folder = WorkFolder(self._user)
+        except OSError as error:
+            raise SandboxError(f"the sandbox has no work folder: {error}", Status.UNSUPPORTED) from None
         self._pid = 0
         self._first = 0  # id of the first process of its namespace, with which all others end
         self._pidfds: dict[int, int] = {}  # by process id
@@ -69,8 +72,8 @@ class Process:
             self.walls: dict[str, bool] = self._greet(time.monotonic() + START_SECONDS)
         except Ended as ended:
             self.end()
-            raise SandboxError(f"the sandbox did not start: {ended.reason}", Status.UNSUPPORTED) from None
-        except OSError as error:
+            raise _error(f"the sandbox did not start: {ended.reason}", ended, Status.UNSUPPORTED) from None
+        except (OSError, ValueError, KeyError, TypeError) as error:
             self.end()
             raise SandboxError(f"the sandbox did not start: {error}", Status.UNSUPPORTED) from None
         except BaseException:
@@ -154,7 +157,8 @@ class Process:
     def _hold(self, pid: int) -> None:
         """Keeps a process from being mistaken for another that gets its id."""
         if hasattr(os, "pidfd_open") and hasattr(signal, "pidfd_send_signal"):
-            (self._pidfds[pid],) = self._kept(os.pidfd_open(pid))
+            with suppress(OSError):  # before Linux 5.3
+                (self._pidfds[pid],) = self._kept(os.pidfd_open(pid))
 
     def _last_words(self, output: CutOutput) -> str:
         assert self._popen is not None
@@ -187,12 +191,9 @@ class Process:
             ok = self._call(code, began, output)
         except Ended as ended:
             self.kill()
-            error = SandboxError(
-                f"{ended.reason}; the variables and files of this session are gone",
-                Status.CANCELLED if ended.ending == "cancelled" else Status.INFERENCE,
-            )
-            error.ending, error.output = ended.ending, output.text
-            error.seconds = time.monotonic() - began
+            reason = f"{ended.reason}; the variables and files of this session are gone"
+            error = _error(reason, ended, Status.INFERENCE)
+            error.output, error.seconds = output.text, time.monotonic() - began
             raise error from None
         return Reply(ok, output.text, time.monotonic() - began)
 
@@ -272,19 +273,21 @@ class Process:
         """Ends the process and reaps it. A second call does nothing."""
         popen, self._popen = self._popen, None
         if popen is not None:
-            if self._first:
-                self._send(signal.SIGKILL, self._first)
-            else:
-                popen.kill()  # it has not begun
+            with suppress(PermissionError):  # of a host without CAP_KILL; the closed pipes end the process
+                if self._first:
+                    self._send(signal.SIGKILL, self._first)
+                else:
+                    popen.kill()  # it has not begun
+        for one in list(self._pipes):
+            self._close(one)
+        self._pidfds.clear()
+        if popen is not None:
             try:
                 popen.wait(_REAP_SECONDS)
             except subprocess.TimeoutExpired:
                 popen.kill()
                 popen.wait()
             _reap(self._first)
-        for one in list(self._pipes):
-            self._close(one)
-        self._pidfds.clear()
 
     def _send(self, number: signal.Signals, pid: int) -> None:
         """Sends a signal to a process, not to another that has got its id meanwhile."""
@@ -303,6 +306,13 @@ class Process:
         self._pipes.remove(one)
         with suppress(OSError):
             os.close(one)
+
+
+def _error(text: str, ended: Ended, status: Status) -> SandboxError:
+    cancelled = ended.ending == "cancelled"
+    error = SandboxError(text, Status.CANCELLED if cancelled else status)
+    error.ending = ended.ending
+    return error
 
 
 def _read(pipe: int) -> bytes | None:

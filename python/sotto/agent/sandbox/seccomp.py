@@ -17,7 +17,7 @@ _FILES = """
 read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek close close_range
 fstat stat lstat newfstatat statx access faccessat faccessat2 readlink readlinkat statfs fstatfs
 getdents getdents64 getcwd chdir fchdir mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2
-ftruncate fallocate fsync fdatasync flock dup dup2 dup3 pipe pipe2 sendfile copy_file_range fadvise64 umask
+ftruncate fsync fdatasync flock dup dup2 dup3 pipe pipe2 sendfile copy_file_range fadvise64 umask
 getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr
 """
 _WAITS = """
@@ -26,7 +26,7 @@ eventfd2 nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time 
 alarm setitimer getitimer futex futex_waitv sched_yield wait4 waitid
 rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack
 """
-_MEMORY = "mmap munmap mprotect mremap madvise brk msync mincore membarrier"
+_MEMORY = "mmap munmap mprotect mremap madvise brk msync membarrier"
 _PROCESS = """
 exit exit_group getpid gettid getppid getuid geteuid getgid getegid getresuid getresgid getgroups getpgrp
 getpgid getsid getrusage times getrlimit sysinfo uname getpriority getcpu getrandom
@@ -167,6 +167,7 @@ def program(options: FilterOptions) -> bytes:
     rules.add("kill tgkill", _is(0, options.pid))
     rules.add("prlimit64", _is(0, 0), _is(2, 0))  # reads a limit
     rules.add("socketpair", _is(0, 1), _masked(1, 0xF, 1))  # streams: their ends have no other address
+    rules.add("fallocate", _is(1, 0))  # other modes take space without the limit of a file's size
     for command in _CONTROL:
         rules.add("fcntl", _is(1, command))
     for command in _TERMINAL:
