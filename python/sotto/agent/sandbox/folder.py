@@ -85,7 +85,7 @@ class WorkFolder:
     def _walk(self, max_entries: int) -> list[tuple[str, os.stat_result]]:
         """Returns paths and states of all entries.
 
-        Stops above `max_entries`, and counts a path that is too long for the system as so many.
+        Stops above `max_entries`, and counts a path that is too long for the system as that many.
         """
         found: list[tuple[str, os.stat_result]] = []
         waiting = [self.path]

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ..._ended import how_ended
 from ...errors import Status
 from .folder import WorkFolder
 from .launch import Launcher
@@ -161,9 +162,8 @@ class Process:
                 (self._pidfds[pid],) = self._kept(os.pidfd_open(pid))
 
     def _last_words(self, output: CutOutput) -> str:
-        assert self._popen is not None
         lines = [line for line in output.text.splitlines() if line.strip()]
-        return lines[-1].strip() if lines else how_ended(self._popen.wait(_REAP_SECONDS))
+        return lines[-1].strip() if lines else self._how_ended(_REAP_SECONDS)
 
     # Calls
 
@@ -249,11 +249,17 @@ class Process:
                 return
             output.add(part)
 
+    def _how_ended(self, seconds: float) -> str:
+        """Waits until the process has ended. Returns how. Raises `subprocess.TimeoutExpired`."""
+        assert self._popen is not None
+        status = self._popen.wait(seconds)
+        inside = self._launcher.bubblewrap is not None  # which has a status above 128 for a signal
+        return how_ended(128 - status if inside and status > 128 else status)
+
     def _end_of_its_own(self) -> str:
         """Waits until the process has ended, which has closed its pipes. Returns how."""
-        assert self._popen is not None
         try:
-            return f"the Python process ended itself: {how_ended(self._popen.wait(0.5))}"
+            return f"the Python process ended itself: {self._how_ended(0.5)}"
         except subprocess.TimeoutExpired:
             return "the code closed the pipe of the sandbox"
 
@@ -341,12 +347,3 @@ def _reap(pid: int) -> None:
     with suppress(ChildProcessError):
         while pid and os.waitpid(pid, os.WNOHANG)[0] == 0 and time.monotonic() < until:
             time.sleep(0.001)
-
-
-def how_ended(status: int) -> str:
-    """Returns "exit status 3" or "SIGSEGV" for the status of a process, or of bubblewrap for it."""
-    number = -status if status < 0 else status - 128
-    if number > 0:
-        with suppress(ValueError):
-            return signal.Signals(number).name
-    return f"exit status {status}"
