@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +223,15 @@ def test_arguments_are_checked(arguments: dict[str, Any], match: str) -> None:
 def test_limits_are_checked(name: str, value: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=f"invalid {name}"):
         SandboxLimits(**{name: value})
+
+
+def test_limits_are_numbers_of_any_kind() -> None:
+    class Whole:
+        def __index__(self) -> int:
+            return 100
+
+    limits = SandboxLimits(time_limit=Fraction(1, 2), memory_mb=Whole())  # type: ignore[arg-type]
+    assert (limits.time_limit, limits.memory_mb) == (0.5, 100) and type(limits.memory_mb) is int
 
 
 def test_a_limit_that_python_does_not_fit_in_is_reported() -> None:

@@ -139,6 +139,34 @@ def test_another_user_than_root(wall: str, python: str, tmp_path: Path) -> None:
     assert secret.read_text() == SECRET and secret.stat().st_mode & 0o777 == 0o644
 
 
+def test_root_without_capabilities() -> None:
+    """Like in a container without CAP_SETUID: the code stays this user, and reaches nothing of it."""
+    if os.geteuid() != 0:
+        return
+    code = """
+import ctypes
+from sotto.agent import PythonSandbox
+from sotto.agent.sandbox import launch, walls
+class Header(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint32), ("pid", ctypes.c_int)]
+assert launch.is_root()
+empty = (ctypes.c_uint32 * 6)()
+assert ctypes.CDLL(None).capset(ctypes.byref(Header(0x20080522, 0)), empty) == 0
+assert not launch.is_root()
+walls.find_bubblewrap = lambda: None
+with PythonSandbox() as sandbox:
+    print(sandbox.run("import os; os.getuid()").output)
+    codes = ("open('/etc/passwd')", "os.chmod(os.__file__, 0o777)", "os.kill(os.getppid(), 0)", "os.fork()")
+    for code in codes:
+        print(sandbox.run(code).output.splitlines()[-1])
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=60, check=False)
+    user, _, *refused = done.stdout.splitlines()
+    assert user == "0" and len(refused) == 4, done.stderr
+    assert all(one.startswith("PermissionError") for one in refused), refused
+
+
 def test_a_subreaper_has_no_dead_children_left() -> None:
     """Like the first process of a container, which inherits what bubblewrap leaves behind."""
     code = """

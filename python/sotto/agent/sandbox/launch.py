@@ -23,6 +23,7 @@ _NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts
 # Each arena of glibc's malloc reserves 64 MB of address space.
 _ENVIRONMENT = {"LC_ALL": "C.UTF-8", "MALLOC_ARENA_MAX": "2", "PATH": ""}
 _DEVICES = ("/dev/null", "/dev/urandom")
+_USER_CAPABILITIES = 1 << 5 | 1 << 6 | 1 << 7  # CAP_KILL, CAP_SETGID, CAP_SETUID
 _LARGEST_USER = 0x7FFFFFFF
 
 
@@ -32,8 +33,13 @@ def find_bubblewrap() -> str | None:
 
 
 def is_root() -> bool:
-    """Returns True if this process may become another user."""
-    return os.geteuid() == 0
+    """Returns True if this process may become another user, and send it signals."""
+    try:
+        with open("/proc/self/status", "rb") as file:
+            line = next(one for one in file if one.startswith(b"CapEff:"))
+    except (OSError, StopIteration):
+        return False
+    return os.geteuid() == 0 and int(line.split()[1], 16) & _USER_CAPABILITIES == _USER_CAPABILITIES
 
 
 @functools.cache

@@ -25,7 +25,7 @@ _MOST = {
     "files": 1 << 16,
     "output": 1 << 24,
 }
-_MOST_SECONDS = 86_400.0
+_LEAST_SECONDS, _MOST_SECONDS = 1e-3, 86_400.0
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,8 @@ class SandboxLimits:
     def __post_init__(self) -> None:
         for one in fields(self):
             value = getattr(self, one.name)
-            if one.name in _LEAST:
-                least, most = _LEAST[one.name], _MOST[one.name]
-                if whole(one.name, value, most) < least:
-                    raise ArgumentError(invalid(one.name, value, f"an integer from {least} to {most}"))
-            elif not 0 < number(one.name, value) <= _MOST_SECONDS:
-                expected = f"a positive number of seconds up to {_MOST_SECONDS:g}"
-                raise ArgumentError(invalid(one.name, value, expected))
+            checked = _count(one.name, value) if one.name in _LEAST else _seconds(one.name, value)
+            object.__setattr__(self, one.name, checked)
 
     def of_process(self) -> dict[str, int]:
         """Returns the limits that the kernel holds, by their names in the module `resource`."""
@@ -79,3 +74,19 @@ class SandboxLimits:
             "RLIMIT_MSGQUEUE": 0,
             "RLIMIT_SIGPENDING": 64,
         }
+
+
+def _count(name: str, value: object) -> int:
+    least, most = _LEAST[name], _MOST[name]
+    found = whole(name, value, most)
+    if found < least:
+        raise ArgumentError(invalid(name, value, f"an integer from {least} to {most}"))
+    return found
+
+
+def _seconds(name: str, value: object) -> float:
+    found = number(name, value)
+    if not _LEAST_SECONDS <= found <= _MOST_SECONDS:
+        expected = f"a number of seconds from {_LEAST_SECONDS:g} to {_MOST_SECONDS:g}"
+        raise ArgumentError(invalid(name, value, expected))
+    return found

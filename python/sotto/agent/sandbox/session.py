@@ -48,7 +48,7 @@ class SandboxSession:
         self._lost = lost
         self._process: Process | None = None
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()  # guards the two below
+        self._lock = threading.RLock()  # guards the two below
         self._waiting: set[Job] = set()  # with the one that runs
         self._ended = False
         # The kernel ends the process with this thread, so the thread stays as long as the session.
