@@ -161,12 +161,12 @@ def test_this_machine_has_walls() -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_an_attempt_is_refused(sandbox: PythonSandbox, name: str, tmp_path: Path) -> None:
-    tmp_path.chmod(0o777)
-    code = attempts({name: ALL[name]}, tmp_path)[name]
+def test_an_attempt_is_refused(sandbox: PythonSandbox, name: str, entered_path: Path) -> None:
+    entered_path.chmod(0o777)
+    code = attempts({name: ALL[name]}, entered_path)[name]
     result = sandbox.run(code)
     assert result.output.startswith("refused: "), result.output
-    assert SECRET not in result.output and [one.name for one in tmp_path.iterdir()] == ["secret"]
+    assert SECRET not in result.output and [one.name for one in entered_path.iterdir()] == ["secret"]
     assert sandbox.run("1 + 1").output == "2\n"
 
 
@@ -232,8 +232,15 @@ def test_new_threads_but_no_new_processes_by_clone(sandbox: PythonSandbox) -> No
 @pytest.mark.skipif(os.uname().machine != "x86_64" if LINUX else True, reason="of x86-64")
 def test_calls_of_another_architecture_end_the_process(sandbox: PythonSandbox) -> None:
     x32 = f"import ctypes\nctypes.CDLL(None).syscall({0x40000000 | 39})"  # getpid
-    with pytest.raises(sotto.agent.SandboxError, match="SIGSYS"):
-        sandbox.run(x32, "x32")
+    i386 = (
+        "import ctypes, mmap\npage = mmap.mmap(-1, 4096, prot=7)\n"
+        "page.write(bytes.fromhex('b814000000cd80c3'))\n"  # getpid by int 0x80
+        "address = ctypes.addressof(ctypes.c_char.from_buffer(page))\n"
+        "ctypes.CFUNCTYPE(ctypes.c_int)(address)()"
+    )
+    for code in (x32, i386):
+        with pytest.raises(sotto.agent.SandboxError, match="SIGSYS"):
+            sandbox.run(code, "x32")
 
 
 SIGNAL_NEIGHBOURS = """
@@ -244,6 +251,12 @@ for number in range({pid} - 3, {pid} + 4):
     except OSError:
         pass
 """
+
+
+def test_extended_attributes_are_not_supported(sandbox: PythonSandbox) -> None:
+    code = "import os\nopen('own', 'w').close()\n"
+    for call in ("listxattr('/')", "getxattr(os.__file__, 'user.a')", "setxattr('own', 'user.a', b'')"):
+        assert "[Errno 95]" in sandbox.run(f"{code}os.{call}").output
 
 
 def test_signals_reach_the_process_itself_alone(sandbox: PythonSandbox) -> None:

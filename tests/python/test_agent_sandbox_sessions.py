@@ -6,6 +6,7 @@ import copy
 import gc
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
@@ -217,6 +218,8 @@ def test_processes_end_with_the_host(wall: str, end: str) -> None:
     assert gone(int(main)) and gone(int(idle))
     if end in ("exit", "exception"):
         assert not any(Path(one).exists() for one in folders)
+    for one in folders:
+        shutil.rmtree(one, ignore_errors=True)
 
 
 def test_no_process_thread_or_descriptor_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,15 +89,12 @@ print(json.dumps(found))
 
 @each_wall
 @pytest.mark.parametrize("python", SYSTEM_PYTHON)
-def test_another_user_than_root(wall: str, python: str, tmp_path: Path) -> None:
+def test_another_user_than_root(wall: str, python: str, entered_path: Path) -> None:
     """The user owns files that the code must not touch, and has processes that it must not signal."""
     user = 54321 if os.geteuid() == 0 else 0
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder == tmp_path or "pytest" in folder.name:
-            folder.chmod(0o755)
-    secret = tmp_path / "secret"
+    secret = entered_path / "secret"
     secret.write_text(SECRET)
-    (folder := tmp_path / "work").mkdir()
+    (folder := entered_path / "work").mkdir()
     if user:
         os.chown(secret, user, user)
         os.chown(folder, user, user)

@@ -135,16 +135,21 @@ def port() -> Iterator[int]:
 
 
 def test_namespaces_alone_keep_files_and_network_away(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, port: int
+    monkeypatch: pytest.MonkeyPatch, entered_path: Path, port: int
 ) -> None:
     if "namespaces" not in HERE:
         return
     without_landlock(monkeypatch)
     without_seccomp(monkeypatch)
-    (tmp_path / "secret").write_text(SECRET)
+    (entered_path / "secret").write_text(SECRET)
     with open_sandbox("namespaces") as made:
         assert made.walls == ("namespaces", "limits")
-        for path in ("/etc/passwd", "/proc/self/status", f"/proc/{os.getpid()}/environ", tmp_path / "secret"):
+        for path in (
+            "/etc/passwd",
+            "/proc/self/status",
+            f"/proc/{os.getpid()}/environ",
+            entered_path / "secret",
+        ):
             assert "FileNotFoundError" in made.run(f"open({str(path)!r})").output
         names = set(eval(made.run("import os\nos.listdir('/')").output))
         assert names <= {"dev", "lib", "lib64", "lib32", "libx32", "bin", "sbin", "usr", "tmp", "root", "opt",
@@ -159,18 +164,25 @@ def test_namespaces_alone_keep_files_and_network_away(
 
 
 def test_landlock_alone_keeps_files_and_network_away(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, port: int
+    monkeypatch: pytest.MonkeyPatch, entered_path: Path, port: int
 ) -> None:
     if "landlock" not in HERE:
         return
     without_seccomp(monkeypatch)
-    tmp_path.chmod(0o777)
-    (tmp_path / "secret").write_text(SECRET)
+    entered_path.chmod(0o777)
+    (entered_path / "secret").write_text(SECRET)
     with open_sandbox("landlock") as made:
         assert made.walls == ("landlock", "limits")
-        for path in ("/etc/passwd", "/proc/self/status", f"/proc/{os.getpid()}/environ", tmp_path / "secret"):
+        for path in (
+            "/etc/passwd",
+            "/proc/self/status",
+            f"/proc/{os.getpid()}/environ",
+            entered_path / "secret",
+        ):
             assert "PermissionError" in made.run(f"open({str(path)!r})").output
-        assert not made.run(f"open({str(tmp_path / 'x')!r}, 'w')").ok and not made.run("os.listdir('/')").ok
+        assert (
+            not made.run(f"open({str(entered_path / 'x')!r}, 'w')").ok and not made.run("os.listdir('/')").ok
+        )
         assert not made.run(f"import os\nos.kill({os.getpid()}, 0)").ok
         refused = made.run(CONNECT.format(port=port)).output.endswith("[Errno 13] Permission denied\n")
         assert refused or not NETWORK_RULES

@@ -69,7 +69,7 @@ class SandboxLimits:
             "RLIMIT_AS": self.memory_mb << 20,
             "RLIMIT_FSIZE": self.file_mb << 20,
             "RLIMIT_NOFILE": self.open_files,
-            "RLIMIT_CORE": 0,
+            "RLIMIT_CORE": 1,  # 0 would still start a program that the system has for dumps
             "RLIMIT_MEMLOCK": 0,
             "RLIMIT_MSGQUEUE": 0,
             "RLIMIT_SIGPENDING": 64,

@@ -18,8 +18,9 @@ read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek c
 fstat stat lstat newfstatat statx access faccessat faccessat2 readlink readlinkat statfs fstatfs
 getdents getdents64 getcwd chdir fchdir mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2
 ftruncate fsync fdatasync flock dup dup2 dup3 pipe pipe2 sendfile copy_file_range fadvise64 umask
-getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr
 """
+# Landlock does not bound the extended attributes of files. `shutil` goes on without them.
+_ATTRIBUTES = "getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr setxattr lsetxattr fsetxattr"
 _WAITS = """
 poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2
 eventfd2 nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time pause restart_syscall
@@ -164,6 +165,7 @@ def program(options: FilterOptions) -> bytes:
         rules.add("utime utimes utimensat futimesat")
     rules.add("clone", _masked(0, ~_DETACHED & (1 << 64) - 1, _THREAD))
     rules.add("clone3", action=_ERRNO | errno.ENOSYS)  # its flags are in memory; libc uses clone then
+    rules.add(_ATTRIBUTES, action=_ERRNO | errno.ENOTSUP)
     rules.add("kill tgkill", _is(0, options.pid))
     rules.add("prlimit64", _is(0, 0), _is(2, 0))  # reads a limit
     rules.add("socketpair", _is(0, 1), _masked(1, 0xF, 1))  # streams: their ends have no other address
