@@ -67,6 +67,8 @@ def test_json_loses_nothing() -> None:
 
 PRINTS = {
     "sotto/commands/screen.py",
+    "sotto/agent/sandbox/guest.py",  # to the pipe of a sandbox
+    "sotto/agent/sandbox/process.py",  # to it, too
     "sotto/commands/confined.py",  # JSON, to a pipe
     "sotto/agent/audit.py",  # JSON, to a file
 }

@@ -23,6 +23,7 @@ from .options import Permission, ToolOptions
 from .permissions import Permissions
 from .records import Answer, Call, Round, Source, ToolResult
 from .route import Candidate, Choice, Evaluation, Router
+from .sandbox import PythonSandbox, SandboxError, SandboxFile, SandboxLimits, SandboxResult
 from .search import FolderSource, Hit, HitSource, Inquiry, Search, SearchResult, StoreSource, WebSource
 from .tool import Tool, tool
 
@@ -52,8 +53,13 @@ __all__ = [
     "McpWebSocket",
     "Permission",
     "Permissions",
+    "PythonSandbox",
     "Round",
     "Router",
+    "SandboxError",
+    "SandboxFile",
+    "SandboxLimits",
+    "SandboxResult",
     "Search",
     "SearchResult",
     "Source",
