@@ -20,15 +20,25 @@ WIDTH = 110
 DOCS = {  # module docstrings, by group
     "models": "Which model to load, and how.",
     "agents": "Permissions and approvals of tools.",
+    "tools": "Searches, MCP servers and code execution.",
     "requests": "Requests of `Runner`.",
     "responses": "Responses of `Runner`.",
 }
 IMPORTS = {  # of other groups
     "models": (),
     "agents": (),
-    "requests": ("from .agents import AgentPermission, AgentToolApproval, AgentToolApprovalDecision",),
+    "tools": (),
+    "requests": (
+        "from .agents import AgentPermission, AgentToolApproval, AgentToolApprovalDecision",
+        "from .tools import CodeExecutionPermission, RequestedFile, WebSearchOptions",
+    ),
     "responses": (),
 }
+UNIONS = {  # docstrings of classes whose attributes are their kinds
+    "Which": "Which model to load: the base class of its attributes, which are the kinds of models.",
+    "McpServerSourcePy": "Where an MCP server is: the base class of its attributes, the kinds of places.",
+}
+SECRETS = ("args", "bearer_token", "env", "headers", "url")  # fields of "tools" whose values no text shows
 LIMIT = 400  # lines of a module
 
 
@@ -48,6 +58,11 @@ class Class:
     def local(self) -> str:
         """Name in its module."""
         return self.name.rpartition(".")[2]
+
+    @property
+    def union(self) -> str:
+        """Name of the class whose attribute it is; empty: none."""
+        return self.name.rpartition(".")[0]
 
 
 def load(path: Path) -> list[Class]:
@@ -79,11 +94,11 @@ def _late(one: Class) -> bool:
 def module(group: str, classes: list[Class]) -> str:
     """Returns the text of a module."""
     bodies = ["\n".join(enum(one) if one.kind == "enum" else record(one)) for one in classes]
-    if group == "models":
-        at = next(n for n, one in enumerate(classes) if one.name.startswith("Which."))
-        nested = [one.local for one in classes if one.name.startswith("Which.")]
-        bodies.insert(at, "\n".join(union(nested)))
-        bodies.append("\n".join(f"Which.{name} = {name}" for name in nested))
+    for name in filter(None, dict.fromkeys(one.union for one in classes)):
+        at = next(n for n, one in enumerate(classes) if one.union == name)
+        nested = [one.local for one in classes if one.union == name]
+        bodies.insert(at, "\n".join(union(name, nested)))
+        bodies.append("\n".join(f"{name}.{kind} = {kind}" for kind in nested))
     return "\n".join([*head(group, classes), "", "", "\n\n\n".join(bodies), ""])
 
 
@@ -97,11 +112,13 @@ def head(group: str, classes: list[Class]) -> Iterator[str]:
     if "Callable" in text:
         yield "from collections.abc import Callable"
     if any(one.kind == "record" for one in classes):
-        named = "KW_ONLY, dataclass" if any(("*",) in one.fields for one in classes) else "dataclass"
-        yield f"from dataclasses import {named}"
+        fields = [(group, field) for one in classes for field in one.fields]
+        star = any(field == ("*",) for _, field in fields)
+        found = {"KW_ONLY": star, "dataclass": True, "field": any(_is_made(*one) for one in fields)}
+        yield f"from dataclasses import {', '.join(name for name, needed in found.items() if needed)}"
     yield "from enum import Enum"
     typing = [name for name in ("Any",) if re.search(rf"\b{name}\b", text)]
-    if group == "models":
+    if any(one.union for one in classes):
         typing.append("ClassVar")
     if typing:
         yield f"from typing import {', '.join(typing)}"
@@ -124,7 +141,7 @@ def enum(one: Class) -> Iterator[str]:
 
 def record(one: Class) -> Iterator[str]:
     """Yields the lines of a record."""
-    base = "Which" if one.name.startswith("Which.") else "Record"
+    base = one.union or "Record"
     mixin = f"{one.local}Methods, " if one.methods else ""
     yield "@dataclass(frozen=True, slots=True)"
     yield f"class {one.local}({mixin}{base}):"
@@ -141,14 +158,32 @@ def record(one: Class) -> Iterator[str]:
         if not field[1:]:
             yield "    _: KW_ONLY"
             continue
-        _, name, kind, default, _ = field
-        yield f"    {name}: {kind}" + (f" = {default}" if default else "")
+        yield f"    {field[1]}: {field[2]}" + _default(one.group, field)
 
 
-def union(nested: list[str]) -> Iterator[str]:
-    """Yields the lines of the base class of models."""
-    yield "class Which(Record):"
-    yield '    """Which model to load: the base class of its attributes, which are the kinds of models."""'
+def _is_secret(group: str, field: tuple[str, ...]) -> bool:
+    """Returns True if no text shows the value of a field."""
+    return group == "tools" and field[1:2] != () and field[1] in SECRETS
+
+
+def _is_made(group: str, field: tuple[str, ...]) -> bool:
+    """Returns True if a field is one that `dataclasses.field()` makes."""
+    return _is_secret(group, field) or field[3:4] == ("[]",)
+
+
+def _default(group: str, field: tuple[str, ...]) -> str:
+    """Returns what follows the type of a field."""
+    default = field[3]
+    if not _is_made(group, field):
+        return f" = {default}" if default else ""
+    options = ["default_factory=list"] if default == "[]" else [f"default={default}"] if default else []
+    return f" = field({', '.join([*options, *(['repr=False'] if _is_secret(group, field) else [])])})"
+
+
+def union(kind: str, nested: list[str]) -> Iterator[str]:
+    """Yields the lines of the base class of several kinds."""
+    yield f"class {kind}(Record):"
+    yield f'    """{UNIONS[kind]}"""'
     yield ""
     yield "    __slots__ = ()"
     yield ""

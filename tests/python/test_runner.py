@@ -33,7 +33,7 @@ def runner() -> Iterator[Runner]:
 # Signatures
 
 
-SEED = {  # of the reference; what other modules add is keyword-only
+SEED = {  # of the reference, in its order
     "which": inspect.Parameter.empty,
     "max_seqs": 16,
     "no_kv_cache": False,
@@ -54,7 +54,12 @@ SEED = {  # of the reference; what other modules add is keyword-only
     "no_paged_attn": False,
     "paged_attn": False,
     "seed": None,
+    "enable_search": False,
+    "search_embedding_model": None,
+    "search_callback": None,
     "tool_callbacks": None,
+    "mcp_client_config": None,
+    "code_execution_config": None,
 }
 METHODS = {
     "send_chat_completion_request": "request, model_id=None",
@@ -90,7 +95,7 @@ METHODS = {
 def test_the_constructor_has_the_parameters_of_the_reference() -> None:
     found = list(inspect.signature(Runner).parameters.values())
     own = [one.name for one in found if one.kind is inspect.Parameter.KEYWORD_ONLY]
-    assert {one.name: one.default for one in found if one.name not in own} == SEED
+    assert [(one.name, one.default) for one in found if one.name not in own] == list(SEED.items())
     assert own == ["engine", "options", "alias"]
     with pytest.raises(TypeError, match="which"):
         Runner()  # type: ignore[call-arg]

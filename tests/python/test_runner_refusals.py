@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,25 @@ from conftest import ROOT
 from runner_house import HELLO, HOUSE
 from sotto.runner import (
     ChatCompletionRequest,
+    CodeExecutionConfig,
     CompletionRequest,
     ImageGenerationResponseFormat,
     IsqOrganization,
+    McpClientConfigPy,
+    McpServerConfigPy,
+    McpServerSourcePy,
     ModelDType,
+    NetworkMode,
     PagedCacheType,
     Runner,
     RunnerError,
+    SandboxPolicy,
+    WebSearchOptions,
     Which,
 )
 from sotto.runner.refusals import REFUSALS, table
 
+OWN = ("SandboxPolicy.extra_fs_read", "ChatCompletionResponse.files")
 PAGE = ROOT / "docs" / "pages" / "guide" / "runner.md"
 ANY: Any = sotto.runner
 KINDS: Any = Which
@@ -49,6 +58,19 @@ def gguf(**fields: Any) -> Callable[[], Any]:
 
 def quant(name: str) -> Callable[[], Any]:
     return lambda: Runner(HOUSE, in_situ_quant=name)
+
+
+def code(**fields: Any) -> Callable[[], Any]:
+    return lambda: Runner(HOUSE, code_execution_config=CodeExecutionConfig(**fields))
+
+
+def boxed(**fields: Any) -> Callable[[], Any]:
+    return code(sandbox_policy=SandboxPolicy(**fields))
+
+
+def mcp(**fields: Any) -> Callable[[], Any]:
+    server = McpServerConfigPy("a", "a", McpServerSourcePy.Process("none", [], None, None), **fields)
+    return lambda: Runner(HOUSE, mcp_client_config=McpClientConfigPy([server]))
 
 
 CASES: dict[str, tuple[Callable[[], Any] | None, list[str]]] = {
@@ -86,6 +108,13 @@ CASES: dict[str, tuple[Callable[[], Any] | None, list[str]]] = {
     "tok_model_id": (gguf(tok_model_id="a"), rows(268)),
     "dtype of a GGUF file": (gguf(dtype=ModelDType.F16), rows(270)),
     "grammar_type='llguidance'": (None, rows(116, 158)),
+    "enable_search without search_callback": (lambda: Runner(HOUSE, enable_search=True), rows(23)),
+    "extract_description": (None, rows(179)),
+    "McpServerConfigPy.resources": (mcp(resources=["file:///*"]), rows(603)),
+    "working_directory": (code(working_directory="/tmp"), rows(614)),
+    "NetworkMode.Full": (boxed(network=NetworkMode.Full), rows(633)),
+    "extra_fs_write": (boxed(extra_fs_write=["/tmp"]), rows(627)),
+    "extra_env": (boxed(extra_env=["HOME"]), rows(628)),
     **{name: (quant(name.split("'")[1]), rows(13)) for name in REFUSALS if name.startswith("in_situ_quant")},
 }
 
@@ -149,6 +178,18 @@ def test_llguidance(runner: Runner) -> None:
         runner.send_completion_request(CompletionRequest("x", "default", **grammar))
 
 
+@pytest.mark.real
+@pytest.mark.row(*CASES["extract_description"][1])
+def test_a_description_of_extraction() -> None:
+    with Runner(HOUSE, enable_search=True, search_callback=lambda query: []) as runner:
+        options = WebSearchOptions(extract_description="Reads a page.")
+        with pytest.raises(RunnerError, match=r"extract_description is not supported: .*WebSource"):
+            runner.send_chat_completion_request(
+                ChatCompletionRequest(HELLO, "default", web_search_options=options)
+            )
+        assert runner.list_session_ids() == []
+
+
 def test_the_page_has_the_table() -> None:
     assert set(CASES) == set(REFUSALS)
     assert "\n".join(table()) in PAGE.read_text(encoding="utf-8")
@@ -156,7 +197,8 @@ def test_the_page_has_the_table() -> None:
 
 def test_the_names_of_the_sentences_are_there() -> None:
     """A sentence names a feature as it is spelled in the interface."""
-    for name in ("Which.GGUF", "Which.Plain", "ModelDType.Auto", "IsqOrganization.Default"):
+    for name in ("Which.GGUF", "Which.Plain", "ModelDType.Auto", "IsqOrganization.Default", *OWN):
         kind, _, rest = name.partition(".")
-        assert getattr(getattr(sotto.runner, kind), rest) is not None
+        found = getattr(sotto.runner, kind)
+        assert hasattr(found, rest) or rest in {one.name for one in dataclasses.fields(found)}
         assert any(name in one.sentence for one in REFUSALS.values())

@@ -14,7 +14,18 @@ import pytest
 
 import sotto.runner
 from conftest import ROOT
-from sotto.runner import AgentToolApproval, AgentToolApprovalDecision, File, FileSource, RunnerError, Which
+from sotto.runner import (
+    AgentToolApproval,
+    AgentToolApprovalDecision,
+    ApproximateUserLocation,
+    File,
+    FileSource,
+    McpServerConfigPy,
+    McpServerSourcePy,
+    RunnerError,
+    WebSearchUserLocation,
+    Which,
+)
 
 sys.path.append(str(ROOT / "native" / "bindgen"))
 
@@ -53,6 +64,10 @@ def made(kind: Any) -> Any:
                 given[field.name] = VALUES[text]
             elif text.startswith("list["):
                 given[field.name] = []
+            elif text.startswith("dict["):
+                given[field.name] = {}
+            elif named is McpServerSourcePy:
+                given[field.name] = McpServerSourcePy.Process("server", [], None, None)
             elif isinstance(named, type) and issubclass(named, enum.Enum):
                 given[field.name] = next(iter(named))
             else:
@@ -77,6 +92,7 @@ def test_a_class_is_there(one: table.Class) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(whole, names[0], None)
     assert isinstance(whole, Which) == one.name.startswith("Which.")
+    assert isinstance(whole, McpServerSourcePy) == one.name.startswith("McpServerSourcePy.")
     with pytest.raises(TypeError, match="unknown"):
         kind(unknown=1)
 
@@ -87,7 +103,9 @@ def test_a_field(one: table.Class, field: tuple[str, ...]) -> None:
     found = next(each for each in dataclasses.fields(kind) if each.name == name)
     module = sys.modules[kind.__module__]
     assert found.type == text and f"{name}: {doc.split()[0]}" in kind.__doc__
-    if default:
+    if default == "[]":
+        assert found.default_factory is list
+    elif default:
         assert found.default == eval(default, {**vars(module)})
     else:
         assert found.default is dataclasses.MISSING
@@ -98,6 +116,26 @@ def test_a_field(one: table.Class, field: tuple[str, ...]) -> None:
     if hint is not Any:
         with pytest.raises(TypeError, match=rf"invalid {one.local}\.{name} .*not \w*Path"):
             dataclasses.replace(whole, **{name: Path()})
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        pytest.param(row, name, marks=pytest.mark.row(row), id=name)
+        for row, name in (
+            ("E-195", "RequestedFile"),
+            ("E-611", "CodeExecutionConfig"),
+            ("E-619", "SandboxPolicy"),
+        )
+    ],
+)
+def test_a_constructor(row: str, name: str) -> None:
+    one = next(each for each in CLASSES if each.name == name)
+    kind = class_of(one)
+    words = [(field[1], field[3]) for field in one.fields]
+    given = [eval(text, {**vars(sys.modules[kind.__module__])}) if text else "x" for _, text in words]
+    assert kind(*given) == kind(**{key: value for (key, text), value in zip(words, given, strict=True)})
+    assert kind(*given[: sum(not text for _, text in words)]) == kind(*given)
 
 
 @pytest.mark.parametrize(("one", "field"), MEMBERS)
@@ -127,6 +165,36 @@ def test_arguments_of_an_approval() -> None:
     tool = made(sotto.runner.AgentToolMetadata)
     assert AgentToolApproval("a", "s", 1, tool, '{"gate": 1}').arguments() == {"gate": 1}
     assert AgentToolApproval("a", "s", 1, tool, "[").arguments() is None
+
+
+@pytest.mark.row("E-181")
+def test_an_approximate_location() -> None:
+    place = ApproximateUserLocation("Bree", "Eriador", "Bree-land", "UTC")
+    assert WebSearchUserLocation.approximate(place) == WebSearchUserLocation(place)
+    with pytest.raises(TypeError, match="place"):
+        WebSearchUserLocation.approximate("Bree")  # type: ignore[arg-type]
+
+
+@pytest.mark.row("E-593")
+def test_no_text_shows_the_secrets_of_a_server() -> None:
+    secret = "Secret-1f0a"
+    http = McpServerSourcePy.Http(f"http://x/?key={secret}", None, {"a": secret})
+    config = McpServerConfigPy("a", "a", http, bearer_token=secret)
+    process = McpServerSourcePy.Process("p", [secret], None, {"KEY": secret})
+    assert secret not in f"{config!r} {process!r} {McpServerSourcePy.WebSocket(secret, None, None)!r}"
+    assert "Process" in repr(process) and "bearer" not in repr(config)
+    wrong: Any = secret.encode()
+    for make in (
+        lambda: McpServerConfigPy("a", "a", http, bearer_token=wrong),
+        lambda: McpServerSourcePy.Http("http://x", None, wrong),
+        lambda: McpServerSourcePy.Process("p", wrong, None, None),
+    ):
+        with pytest.raises(TypeError, match="not bytes") as told:
+            make()
+        assert secret not in str(told.value)
+    for arguments in ((), ("http://x",), ("http://x", None)):
+        with pytest.raises(TypeError, match="missing"):
+            McpServerSourcePy.Http(*arguments)
 
 
 @pytest.mark.row("E-673", "E-674")

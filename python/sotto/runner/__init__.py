@@ -65,6 +65,20 @@ from .responses import (
 )
 from .runner import Runner
 from .streams import ChunkStream
+from .tools import (
+    ApproximateUserLocation,
+    CodeExecutionConfig,
+    CodeExecutionPermission,
+    McpClientConfigPy,
+    McpServerConfigPy,
+    McpServerSourcePy,
+    NetworkMode,
+    RequestedFile,
+    SandboxPolicy,
+    SearchContextSize,
+    WebSearchOptions,
+    WebSearchUserLocation,
+)
 
 __all__ = [
     "AgentPermission",
@@ -77,6 +91,7 @@ __all__ = [
     "AgenticToolCallRecord",
     "AnyMoeConfig",
     "AnyMoeExpertType",
+    "ApproximateUserLocation",
     "Architecture",
     "CalledFunction",
     "ChatCompletionChunkResponse",
@@ -85,6 +100,8 @@ __all__ = [
     "Choice",
     "ChunkChoice",
     "ChunkStream",
+    "CodeExecutionConfig",
+    "CodeExecutionPermission",
     "CompletionChoice",
     "CompletionRequest",
     "CompletionResponse",
@@ -100,14 +117,21 @@ __all__ = [
     "IsqOrganization",
     "Logprobs",
     "LoraAdapter",
+    "McpClientConfigPy",
+    "McpServerConfigPy",
+    "McpServerSourcePy",
     "ModelDType",
     "MultimodalArchitecture",
     "MultimodalAutoMapParams",
+    "NetworkMode",
     "PagedCacheType",
+    "RequestedFile",
     "ResponseLogprob",
     "ResponseMessage",
     "Runner",
     "RunnerError",
+    "SandboxPolicy",
+    "SearchContextSize",
     "SpeechGenerationResponse",
     "SpeechLoaderType",
     "TextAutoMapParams",
@@ -116,6 +140,8 @@ __all__ = [
     "ToolChoice",
     "TopLogprob",
     "Usage",
+    "WebSearchOptions",
+    "WebSearchUserLocation",
     "Which",
 ]
 

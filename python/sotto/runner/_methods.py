@@ -12,6 +12,7 @@ from .errors import RunnerError
 
 if TYPE_CHECKING:
     from .agents import AgentToolApprovalDecision
+    from .tools import ApproximateUserLocation, WebSearchUserLocation
 
 ERROR = "error"  # format of the placeholder for a file that no tool produced
 
@@ -45,6 +46,19 @@ class AgentToolApprovalDecisionMethods:
         from .agents import AgentToolApprovalDecision, AgentToolApprovalDecisionKind
 
         return AgentToolApprovalDecision(AgentToolApprovalDecisionKind.Deny, message=message)
+
+
+class WebSearchUserLocationMethods:
+    """Methods of `WebSearchUserLocation`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def approximate(approximate: ApproximateUserLocation) -> WebSearchUserLocation:
+        """Returns a location that is known about."""
+        from .tools import WebSearchUserLocation
+
+        return WebSearchUserLocation(approximate)
 
 
 class FileMethods:

@@ -21,18 +21,22 @@ class Record:
 
     def __post_init__(self) -> None:
         kind: Any = type(self)
-        for name, hint, text in _hints(kind):
+        for name, hint, text, secret in _hints(kind):
             value = getattr(self, name)
-            if not fits(value, hint):
-                raise wrong_type(f"{type(self).__name__}.{name}", value, text)
+            if fits(value, hint):
+                continue
+            where = f"{type(self).__name__}.{name}"
+            if secret:
+                raise TypeError(f"invalid {where} (not shown): expected {text}, not {type(value).__name__}")
+            raise wrong_type(where, value, text)
 
 
 @cache
-def _hints(kind: Any) -> tuple[tuple[str, Any, str], ...]:
-    """Returns name, type and text of the type of each field of a data class."""
+def _hints(kind: Any) -> tuple[tuple[str, Any, str, bool], ...]:
+    """Returns name, type, text of the type, and whether no text shows the value, of each field."""
     names = {**vars(sys.modules[kind.__module__])}
     hints = get_type_hints(kind, names, {"bytes": bytes, "object": object})
-    return tuple((one.name, hints[one.name], str(one.type)) for one in fields(kind))
+    return tuple((one.name, hints[one.name], str(one.type), not one.repr) for one in fields(kind))
 
 
 def fits(value: object, hint: Any) -> bool:

@@ -2,186 +2,26 @@
 
 from __future__ import annotations
 
-import base64
-import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import session as sessions
 from .._handle import Unique
-from ..agent import (
-    Agent,
-    Answer,
-    ApprovalRequest,
-    CallContext,
-    Decision,
-    Dispatch,
-    Permission,
-    Permissions,
-    Tool,
-)
+from ..agent import Agent, Answer, Permissions, Tool
 from ..agent.agent import AgentStream
-from ..agent.tool import described
 from ..completion import Delta
 from ..engine import Engine
 from ..errors import SottoError
-from .agents import (
-    AgentPermission,
-    AgentToolApproval,
-    AgentToolApprovalDecision,
-    AgentToolApprovalDecisionKind,
-    AgentToolKind,
-    AgentToolMetadata,
-    AgentToolSource,
-)
-from .errors import RunnerError
+from .files import Files
 from .requests import ChatCompletionRequest
-from .responses import AgenticToolCallRecord, File, FileSource
+from .responses import AgenticToolCallRecord
 from .sessions import Message, StoredSession
 
-ToolCallback = Callable[[str, dict[str, Any]], Any]
 MAX_ROUNDS = 256
 _TIME_LIMIT = 600.0  # seconds of a call: the reference interface has no limit
-_SOURCES = {"dispatch": AgentToolSource.External}
-_PERMISSIONS: Mapping[AgentPermission, Permission] = {
-    AgentPermission.Auto: "auto",
-    AgentPermission.Ask: "ask",
-    AgentPermission.Deny: "deny",
-}
-_PREVIEW = 256  # characters
-
-
-class Toolkit(NamedTuple):
-    """The tools of a request.
-
-    Attributes:
-        tools: Those that the runner executes.
-        schemas: The schemas of the others, which the caller executes.
-    """
-
-    tools: list[Tool]
-    schemas: list[dict[str, Any]]
-
-
-class Files:
-    """Files that the callbacks of a chat produce, by call."""
-
-    def __init__(self, turn: int) -> None:
-        self._turn = turn
-        self._lock = threading.Lock()  # guards the files
-        self._files: dict[str, list[File]] = {}
-
-    def keep(self, given: File, context: CallContext) -> File:
-        """Keeps a file under an id of its own."""
-        body = (
-            base64.b64decode(given.data_base64)
-            if given.data_base64 is not None
-            else (given.text or "").encode()
-        )
-        made = File(
-            f"file-{os.urandom(8).hex()}",
-            given.name,
-            given.format,
-            given.mime_type,
-            len(body),
-            FileSource(context.tool, context.round, self._turn),
-            given.text,
-            given.data_base64,
-            None if given.text is None else given.text[:_PREVIEW],
-        )
-        with self._lock:
-            self._files.setdefault(context.call_id, []).append(made)
-        return made
-
-    def of(self, call_id: str) -> list[str]:
-        """Returns the ids of the files of a call."""
-        with self._lock:
-            return [one.id for one in self._files.get(call_id, ())]
-
-    def all(self) -> list[File]:
-        """Returns all files."""
-        with self._lock:
-            return [one for files in self._files.values() for one in files]
-
-
-def toolkit(
-    schemas: Sequence[dict[str, Any]],
-    callbacks: Mapping[str, ToolCallback],
-    dispatch_url: str | None,
-    files: Files,
-) -> Toolkit:
-    """Returns the tools of a request. A callback has precedence over the dispatch URL.
-
-    Raises:
-        RunnerError: Some tools have a callback and others have not.
-    """
-    own, rest = [], []
-    for one in schemas:
-        name = str((one.get("function") or {}).get("name"))
-        if name in callbacks:
-            own.append(described(one, _runs(name, callbacks[name], files), "schema", callbacks[name], {}))
-        else:
-            rest.append(one)
-    if dispatch_url is not None:  # the host's own server, whose results are no text of strangers
-        return Toolkit([*own, *Dispatch(dispatch_url, rest, untrusted=False).tools], [])
-    if own and rest:
-        names = ", ".join(f"'{(one.get('function') or {}).get('name')}'" for one in rest)
-        raise RunnerError(
-            f"invalid tool_schemas: expected a callback for each tool, or for none; {names} has none; "
-            "add it to tool_callbacks, or set tool_dispatch_url"
-        )
-    return Toolkit(own, rest)
-
-
-def _runs(name: str, callback: ToolCallback, files: Files) -> Callable[[Any, CallContext], Any]:
-    def run(arguments: Any, context: CallContext) -> Any:
-        result = callback(name, arguments)
-        if not isinstance(result, File):
-            return result
-        made = files.keep(result, context)
-        return f"made the file {made.name} ({made.bytes} bytes){': ' + made.preview if made.preview else ''}"
-
-    return run
-
-
-def permissions(request: ChatCompletionRequest, stored: StoredSession) -> Permissions:
-    """Returns the rules for the tools of a request, with what the session remembers."""
-    callback = request.agent_approval_callback
-
-    def approve(asked: ApprovalRequest) -> Decision:
-        if asked.tool in stored.remembered:
-            return stored.remembered[asked.tool]
-        if callback is None:
-            return Decision.deny("no approval callback")
-        decision = _decision(callback(_approval(asked, stored.id)))
-        if decision.remember == "tool":
-            stored.remembered[asked.tool] = decision
-        return decision
-
-    default = _PERMISSIONS[request.agent_permission or AgentPermission.Auto]
-    return Permissions(default, approve=approve)
-
-
-def _approval(asked: ApprovalRequest, session_id: str) -> AgentToolApproval:
-    source = _SOURCES.get(asked.source, AgentToolSource.User)
-    external = source is AgentToolSource.External
-    kind = AgentToolKind.External if external else AgentToolKind.Custom
-    about = AgentToolMetadata(source, kind, asked.tool)
-    return AgentToolApproval(asked.id, session_id, asked.round, about, asked.arguments_json)
-
-
-def _decision(given: object) -> Decision:
-    if isinstance(given, AgentToolApprovalDecision):
-        remember = "tool" if given.remember_for_session else "never"
-        if given.decision is AgentToolApprovalDecisionKind.Approve:
-            return Decision(True, remember)  # type: ignore[arg-type]
-        return Decision(False, remember, given.message or "")  # type: ignore[arg-type]
-    if isinstance(given, bool):
-        return Decision(given)
-    raise TypeError(f"expected True, False or an AgentToolApprovalDecision, not {type(given).__name__}")
 
 
 class Acting(Unique):
@@ -192,9 +32,10 @@ class Acting(Unique):
         model: Id of the model there.
         messages: The conversation.
         tools: Tools that are executed.
-        request: The request, for its limits and permissions.
+        request: The request, for its limits.
         fields: Further fields of the engine's requests.
         stored: The session of the runner.
+        permissions: The rules for the tools.
     """
 
     def __init__(
@@ -206,17 +47,21 @@ class Acting(Unique):
         request: ChatCompletionRequest,
         fields: Mapping[str, Any],
         stored: StoredSession,
+        permissions: Permissions,
     ) -> None:
         rounds = MAX_ROUNDS if request.max_tool_rounds is None else request.max_tool_rounds
         lora = fields.get("lora")
         rest = {name: value for name, value in fields.items() if name != "lora"}
         earlier, said = list(messages[:-1]), messages[-1]
         self._session = engine.session(None, earlier, model=model, lora=lora)
+        self._untrusted = {one.name for one in tools if one.untrusted}
         try:
+            if stored.untrusted:
+                permissions.distrust(self._session.id, stored.untrusted)
             agent = Agent(
                 self._session,
                 tools,
-                permissions=permissions(request, stored),
+                permissions=permissions,
                 max_tool_rounds=rounds,
                 time_limit=_TIME_LIMIT,
             )
@@ -251,6 +96,12 @@ class Acting(Unique):
     def answer(self) -> Answer:
         """The answer so far."""
         return self._stream.answer
+
+    @property
+    def untrusted(self) -> str:
+        """Name of a tool whose results are text of others, and which was called; empty: none was."""
+        called = (one.tool for one in self.answer.calls if one.status not in ("running", "denied"))
+        return next((name for name in called if name in self._untrusted), "")
 
     @property
     def messages(self) -> list[Message] | None:

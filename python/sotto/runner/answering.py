@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from .._json import load
 from ..engine import Engine
 from ..errors import InferenceError
 from . import bodies, shaping
-from .acting import Acting, Files, ToolCallback, Toolkit, records, toolkit
+from .acting import Acting, records
 from .errors import RunnerError
+from .files import Files
+from .permitting import permissions
 from .registry import Entry
-from .requests import ChatCompletionRequest, CompletionRequest, EmbeddingRequest, ToolChoice
+from .requests import ChatCompletionRequest, CompletionRequest, EmbeddingRequest
 from .responses import ChatCompletionResponse, Choice, CompletionResponse, Logprobs, ResponseMessage
 from .sessions import Message, Sessions, StoredSession, spliced
 from .streams import ActingStream, ChatStream, ChunkStream
+from .tools import RequestedFile
+from .toolset import Toolset
 
 Json = dict[str, Any]
 
@@ -28,7 +32,7 @@ class Answering:
     Args:
         engine: The engine.
         sessions: The sessions.
-        callbacks: Functions of tools, by name.
+        tools: The tools.
         prefixes: Requests may reuse the KV cache of earlier ones.
         seed: Seed of the seeds of requests; None: random.
     """
@@ -37,13 +41,13 @@ class Answering:
         self,
         engine: Engine,
         sessions: Sessions,
-        callbacks: Mapping[str, ToolCallback],
+        tools: Toolset,
         prefixes: bool,
         seed: int | None,
     ) -> None:
         self._engine = engine
         self._sessions = sessions
-        self._callbacks = callbacks
+        self._tools = tools
         self._prefixes = prefixes
         self._lock = threading.Lock()  # guards the generator of seeds
         self._seeds = None if seed is None else random.Random(seed)
@@ -54,8 +58,12 @@ class Answering:
         if isinstance(request.messages, str):
             return self._prompt(request, request.messages, entry)
         tools = bodies.tools_of(request.tool_schemas)
-        runs = bool(tools) and request.tool_choice is not ToolChoice.NoTools
-        runs = runs and (request.tool_dispatch_url is not None or self._has_callback(tools))
+        runs = self._tools.runs(request, tools)
+        if request.files and not runs:
+            raise RunnerError(
+                "invalid files: expected none without tools that the runner executes; set "
+                "enable_code_execution, or tool_schemas with callbacks"
+            )
         if not runs and request.session_id is None:
             return self._plain(request, list(request.messages), tools, entry, None)
         stored = self._sessions.begin(entry.id, request.session_id)
@@ -138,18 +146,19 @@ class Answering:
         if request.n_choices > 1:
             raise RunnerError("invalid n_choices with tools that the runner executes: expected 1")
         files = Files(stored.turns + 1)
-        kit: Toolkit = toolkit(tools, self._callbacks, request.tool_dispatch_url, files)
+        kit = self._tools.kit(request, tools, stored, files)
         fields = {**bodies.chat_body(request), **self._common(entry, request.adapter)}
         del fields["model"]
-        acting = Acting(self._engine, entry.id, said, kit.tools, request, fields, stored)
+        rules = permissions(request, stored, self._tools.code)
+        acting = Acting(self._engine, entry.id, said, kit.tools, request, fields, stored, rules)
 
         def ended(messages: list[Message] | None) -> None:
             if messages is not None:
-                stored.files += files.all()
+                stored.add(files.all(), acting.untrusted)
             self._sessions.end(entry.id, stored, messages)
 
         stream = ActingStream(acting, entry.id, stored.id, ended)
-        return stream if request.stream else _folded(stream, acting, files)
+        return stream if request.stream else _folded(stream, acting, files, request.files or ())
 
     def _common(self, entry: Entry, adapter: str | None) -> Json:
         """Returns the fields that each body has."""
@@ -164,11 +173,10 @@ class Answering:
             body["lora"] = [{"name": name} for name in active]
         return body
 
-    def _has_callback(self, tools: list[Json]) -> bool:
-        return any((one.get("function") or {}).get("name") in self._callbacks for one in tools)
 
-
-def _folded(stream: ActingStream, acting: Acting, files: Files) -> ChatCompletionResponse:
+def _folded(
+    stream: ActingStream, acting: Acting, files: Files, requested: Sequence[RequestedFile]
+) -> ChatCompletionResponse:
     """Waits for an answer, and returns it as a whole."""
     reasoning, found, last = "", [], None
     with stream:
@@ -192,6 +200,6 @@ def _folded(stream: ActingStream, acting: Acting, files: Files) -> ChatCompletio
         "chat.completion",
         last.usage,
         records(answer, files),
-        files.all() or None,
+        files.response(requested) or None,
         last.session_id,
     )

@@ -115,9 +115,10 @@ class Loader:
         options = self._placement.options(source.hints, trained if isinstance(trained, int) else None)
         if source.projector is not None:
             options["projector"] = source.projector
-        if source.embeds and read_values(source.path, ("*.pooling_type",)) == {}:
+        pooled = read_values(source.path, ("*.pooling_type",)) != {}
+        if source.embeds and not pooled:
             options["pooling"] = "last"
-        if self._draft is not None:
+        if self._draft is not None and not (source.embeds or pooled):  # what embeds generates nothing
             which, gamma = self._draft
             found = resolve(which, self._token, lambda one: conversion.gguf_of(one, self.quant))
             options |= draft_options(found.path, gamma)

@@ -104,6 +104,40 @@ REFUSALS = {
             "grammar_type='llguidance'",
             "llama.cpp's grammars are regular expressions, Lark and JSON schemas; use grammar_type 'lark'",
         ),
+        Refusal(
+            "enable_search without search_callback",
+            "Sotto has no search engine of its own; pass a function as search_callback, or "
+            "sotto.agent.WebSource(url), which asks a SearXNG server",
+        ),
+        Refusal(
+            "extract_description",
+            "no tool reads pages by their addresses; pass sotto.agent.WebSource(url, pages=3) as "
+            "search_callback, which fetches the pages that a search finds",
+        ),
+        Refusal(
+            "McpServerConfigPy.resources",
+            "a runner calls the tools of a server, and reads no resources; let a tool return them",
+        ),
+        Refusal(
+            "working_directory",
+            "each session has a work folder of its own; take the files that code wrote from "
+            "ChatCompletionResponse.files, and let it read others with SandboxPolicy.extra_fs_read",
+        ),
+        Refusal(
+            "NetworkMode.Full",
+            "code of a model has no network; let it write what to fetch, and fetch it with a function of "
+            "tool_callbacks",
+        ),
+        Refusal(
+            "extra_fs_write",
+            "code writes to the work folder of its session alone; take its files from "
+            "ChatCompletionResponse.files",
+        ),
+        Refusal(
+            "extra_env",
+            "code gets no environment variables, which often hold secrets; put values into a file, and let "
+            "code read it with SandboxPolicy.extra_fs_read",
+        ),
     )
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ._record import Record
 from .agents import AgentPermission, AgentToolApproval, AgentToolApprovalDecision
+from .tools import CodeExecutionPermission, RequestedFile, WebSearchOptions
 
 
 class ToolChoice(Enum):
@@ -47,15 +48,20 @@ class ChatCompletionRequest(Record):
         dry_base: Base of DRY's penalty.
         dry_allowed_length: Longest sequence that DRY leaves alone.
         dry_sequence_breakers: Texts at which DRY starts anew.
+        web_search_options: Offer the runner's search to the model; None: do not.
         enable_thinking: Value of `enable_thinking` in the chat template.
         truncate_sequence: True: drop the oldest turns of a prompt that is too long; False: refuse it.
         reasoning_effort: "off", "none", "low", "medium", "high" or "xhigh"; not beside `enable_thinking`.
         max_tool_rounds: Maximum rounds of tool calls; None: 256.
         tool_dispatch_url: Address that runs tools without a callback: each call is a POST of its name and
             arguments.
-        agent_permission: Whether tools run, ask or are denied; None: they run.
+        enable_code_execution: Offer Python to the model, if the runner has a `code_execution_config`.
+        agent_permission: Whether tools run, ask or are denied; None: they run, and ask once the session holds
+            text of others, such as what a search found.
         agent_approval_callback: Called before a tool runs, if the permission is `Ask`.
+        code_execution_permission: The same for code; None: `agent_permission`.
         session_id: Session that the chat continues.
+        files: Files that the tools have to write; the response has a placeholder for a missing one.
         ignore_eos: Continue after the end token.
         adapter: Name of a LoRA adapter of the model; None: those that it was loaded with.
     """
@@ -84,14 +90,18 @@ class ChatCompletionRequest(Record):
     dry_base: float | None = None
     dry_allowed_length: int | None = None
     dry_sequence_breakers: list[str] | None = None
+    web_search_options: WebSearchOptions | None = None
     enable_thinking: bool | None = None
     truncate_sequence: bool = False
     reasoning_effort: str | None = None
     max_tool_rounds: int | None = None
     tool_dispatch_url: str | None = None
+    enable_code_execution: bool = False
     agent_permission: AgentPermission | None = None
     agent_approval_callback: Callable[[AgentToolApproval], bool | AgentToolApprovalDecision] | None = None
+    code_execution_permission: CodeExecutionPermission | None = None
     session_id: str | None = None
+    files: list[RequestedFile] | None = None
     ignore_eos: bool = False
     _: KW_ONLY
     adapter: str | None = None

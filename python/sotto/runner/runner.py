@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._json import load
 from .._values import string, truth, typed, whole, wrong_type
 from ..engine import Engine
-from .acting import ToolCallback
 from .answering import Answering
 from .errors import RunnerError, translated
 from .loading import Loader, keeps_prefixes, placement_of
@@ -25,10 +24,14 @@ from .responses import (
     ImageGenerationResponseFormat,
     SpeechGenerationResponse,
 )
+from .searching import EMBEDDERS
 from .sessions import Sessions
 from .source import name_of
 from .streams import ChunkStream
 from .templates import Template
+from .toolkit import ToolCallback
+from .tools import CodeExecutionConfig, McpClientConfigPy
+from .toolset import Toolset, checked_embedder, checked_search
 
 _MAX_SEED = (1 << 64) - 1
 _MAX_TOKEN = 2**31 - 1
@@ -64,8 +67,17 @@ class Runner(Manages):
         no_paged_attn: Accepted: the KV cache has no pages.
         paged_attn: Refused.
         seed: Seed of sampled answers; None: random.
+        enable_search: True: a chat with `web_search_options` may search.
+        search_embedding_model: Model that ranks what is found: "embedding_gemma", which is downloaded, or
+            "sotto/minilm", which are added to the models, or the id of a model in `engine`. None: the first
+            loaded model that embeds; without one, words alone.
+        search_callback: What searches: a function that gets the query and returns mappings with "title",
+            "description", "url" and "content", or another source of [`Search`](../guide/search.md), such as a
+            `WebSource`.
         tool_callbacks: Functions of tools by name. Each gets the name and the arguments, and returns text, or
             a `File`.
+        mcp_client_config: MCP servers, which are connected now, and closed with the runner.
+        code_execution_config: How code runs in chats with `enable_code_execution`; None: it does not.
         engine: The engine to load models into; None: one of the runner's own.
         options: Further load options of all models, which win; see [Model options](options.md).
         alias: Id of the first model; None: that of `which`.
@@ -101,7 +113,12 @@ class Runner(Manages):
         no_paged_attn: bool = False,
         paged_attn: bool = False,
         seed: int | None = None,
+        enable_search: bool = False,
+        search_embedding_model: str | None = None,
+        search_callback: Callable[[str], Any] | None = None,
         tool_callbacks: Mapping[str, ToolCallback] | None = None,
+        mcp_client_config: McpClientConfigPy | None = None,
+        code_execution_config: CodeExecutionConfig | None = None,
         *,
         engine: Engine | None = None,
         options: Mapping[str, Any] | None = None,
@@ -114,7 +131,8 @@ class Runner(Manages):
         with translated():
             name_of(which)
             prefixes = keeps_prefixes(no_kv_cache, prefix_cache_n)
-            callbacks = _callbacks(tool_callbacks)
+            self._tools = Toolset(tool_callbacks)
+            searches = checked_search(enable_search, search_embedding_model, search_callback)
             start = None if seed is None else whole("seed", seed, _MAX_SEED)
             template = Template(chat_template, jinja_explicit)
             gamma = whole("speculative_gamma", speculative_gamma, 2**31 - 1)
@@ -137,13 +155,18 @@ class Runner(Manages):
             self._loader = Loader(engine, placement, template, token_source, in_situ_quant, options)
         self._registry = Registry(self._loader.load, self._loader.unload)
         self._sessions = Sessions()
-        self._answering = Answering(self._loader.engine, self._sessions, callbacks, prefixes, start)
+        self._answering = Answering(self._loader.engine, self._sessions, self._tools, prefixes, start)
         self._end = weakref.finalize(self, _close, self._registry, self._loader)
         self._end.atexit = False  # an interpreter that ends closes its engines
         try:
-            if which_draft is not None:
-                self._loader.set_draft(which_draft, gamma)
-            self.add_model(which, alias)
+            with translated():
+                self._tools.open_code(code_execution_config, self._loader.engine, max(8, max_seqs))
+                self._tools.open_servers(mcp_client_config)
+                if which_draft is not None:
+                    self._loader.set_draft(which_draft, gamma)
+                self.add_model(which, alias)
+                if searches:
+                    self._open_search(search_callback, search_embedding_model)
         except BaseException:
             self.close()
             raise
@@ -160,8 +183,10 @@ class Runner(Manages):
         return f"<sotto.runner.Runner, models: {', '.join(self.list_models())}>"
 
     def close(self) -> None:
-        """Cancels answers and unloads the models. A second call does nothing."""
+        """Cancels answers, unloads the models, ends processes and connections. A second call does nothing."""
         self._end()
+        with translated():
+            self._tools.close()
 
     # Requests
 
@@ -295,17 +320,13 @@ class Runner(Manages):
                 self._registry.unload(entry.id)
             self._registry.reload(entry.id)
 
+    # Internal
 
-def _callbacks(given: Mapping[str, ToolCallback] | None) -> dict[str, ToolCallback]:
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise wrong_type("tool_callbacks", given, "a mapping of functions by name, or None")
-    for name, one in given.items():
-        string("name in tool_callbacks", name)
-        if not callable(one):
-            raise wrong_type(f"tool_callbacks['{name}']", one, "a function")
-    return dict(given)
+    def _open_search(self, source: Any, embedder: str | None) -> None:
+        engine = self._loader.engine
+        if embedder in EMBEDDERS and not engine.model_is_loaded(embedder):
+            self.add_model(EMBEDDERS[embedder], embedder)
+        self._tools.open_search(engine, source, checked_embedder(engine, embedder))
 
 
 def _close(registry: Registry, loader: Loader) -> None:

@@ -25,6 +25,8 @@ _KIND = "sotto.runner.session"
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _MAX_BYTES = 256 << 20  # of an imported session
 _MAX_MESSAGES = 65536
+_MAX_FILES = 1024  # of a session; the oldest ones are dropped
+_MAX_FILE_BYTES = 128 << 20  # of all files of a session
 
 Message = Mapping[str, Any]
 Key = tuple[str, str]  # id of the model, id of the session
@@ -38,9 +40,25 @@ class StoredSession:
     messages: list[Message] = field(default_factory=list)
     turns: int = 0
     files: list[File] = field(default_factory=list)
+    untrusted: str = ""  # a tool whose results in the messages are text of others
     remembered: dict[str, Decision] = field(default_factory=dict)  # by tool; not exported
+    sandbox: str = ""  # id of the process that runs its code; not exported
     used: float = 0.0  # when it was used last
     busy: bool = False  # a chat of the session is being answered
+
+    def add(self, files: Sequence[File], untrusted: str) -> None:
+        """Adds what a chat left behind. Drops the oldest files if there are too many, but none of this chat.
+
+        Args:
+            files: Files that its tools produced.
+            untrusted: Tool whose results are text of others; empty: there are no such results.
+        """
+        self.untrusted = self.untrusted or untrusted
+        kept = [*self.files, *files]
+        size = sum(one.bytes for one in kept)
+        while len(kept) > len(files) and (len(kept) > _MAX_FILES or size > _MAX_FILE_BYTES):
+            size -= kept.pop(0).bytes
+        self.files = kept
 
 
 class Sessions:
@@ -123,6 +141,7 @@ class Sessions:
                     "turns": found.turns,
                     "messages": list(found.messages),
                     "files": [dataclasses.asdict(one) for one in found.files],
+                    "untrusted": found.untrusted,
                 },
             )
 
@@ -182,6 +201,9 @@ def read_session(session_id: str, text: str) -> StoredSession:
     turns = told.get("turns")
     if not isinstance(turns, int) or isinstance(turns, bool) or turns < 0:
         raise RunnerError(invalid("session_json.turns", turns, "an integer from 0"))
+    untrusted = told.get("untrusted", "")
+    if not isinstance(untrusted, str):
+        raise RunnerError(invalid("session_json.untrusted", untrusted, "a text"))
     files = told.get("files")
     if not isinstance(files, list):
         raise RunnerError(invalid("session_json.files", files, "a list"))
@@ -189,7 +211,7 @@ def read_session(session_id: str, text: str) -> StoredSession:
         read = [File(**{**one, "source": FileSource(**one["source"])}) for one in files]
     except (TypeError, KeyError) as error:
         raise RunnerError(f"invalid session_json.files: expected exported files; {error}") from None
-    return StoredSession(session_id, read_messages(told.get("messages")), turns, read)
+    return StoredSession(session_id, read_messages(told.get("messages")), turns, read, untrusted)
 
 
 def read_messages(given: object) -> list[Message]:
