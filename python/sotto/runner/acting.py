@@ -128,7 +128,7 @@ class Acting(Unique):
 def records(answer: Answer, files: Files) -> list[AgenticToolCallRecord]:
     """Returns the records of the calls of an answer."""
     return [
-        AgenticToolCallRecord(one.round, one.tool, one.arguments_json, one.result, [], files.of(one.id))
+        AgenticToolCallRecord(one.round, one.tool, one.arguments_json, one.result, [], files.of(one))
         for one in answer.calls
     ]
 

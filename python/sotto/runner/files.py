@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..agent import CallContext, SandboxFile
+from ..agent import Call, CallContext, SandboxFile
 from ._methods import ERROR
 from .responses import File, FileSource
 from .tools import RequestedFile
@@ -28,7 +28,7 @@ class Files:
     def __init__(self, turn: int) -> None:
         self._turn = turn
         self._lock = threading.Lock()  # guards the files
-        self._files: dict[str, list[File]] = {}
+        self._files: dict[tuple[int, str], list[File]] = {}  # by round and id of the call
 
     def keep(self, given: File, context: CallContext) -> File:
         """Keeps the file of a callback under an id of its own."""
@@ -51,10 +51,10 @@ class Files:
         made = File(given.id, name, suffix, kind, len(given.data), where, text, data, None)
         return self._add(made, text, context)
 
-    def of(self, call_id: str) -> list[str]:
+    def of(self, call: Call) -> list[str]:
         """Returns the ids of the files of a call."""
         with self._lock:
-            return [one.id for one in self._files.get(call_id, ())]
+            return [one.id for one in self._files.get((call.round, call.id), ())]
 
     def all(self) -> list[File]:
         """Returns all files."""
@@ -72,7 +72,7 @@ class Files:
         where = FileSource(context.tool, context.round, self._turn)
         kept = replace(made, source=where, preview=None if text is None else text[:_PREVIEW])
         with self._lock:
-            self._files.setdefault(context.call_id, []).append(kept)
+            self._files.setdefault((context.round, context.call_id), []).append(kept)
         return kept
 
     def _missing(self, name: str) -> File:

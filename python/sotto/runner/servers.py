@@ -19,6 +19,7 @@ from .tools import Http, McpClientConfigPy, McpServerConfigPy, Process, WebSocke
 
 _log = logging.getLogger("sotto.runner")
 _SECONDS = 30  # of a call, and to connect
+_START_SECONDS = 60  # of a program, to start and connect
 _CALLS = 10
 _MOST = 64  # calls at once of a server
 _MOST_SECONDS = 86_400
@@ -98,7 +99,7 @@ def _source(config: McpServerConfigPy) -> tuple[McpProcess | McpHttp | McpWebSoc
     if isinstance(given, Process):
         if token is not None:
             raise ArgumentError("invalid bearer_token: expected none for a Process; pass it in env")
-        return McpProcess(given.command, given.args, given.env, given.work_dir), _SECONDS
+        return McpProcess(given.command, given.args, given.env, given.work_dir), _START_SECONDS
     if isinstance(given, Http | WebSocket):
         limit = _bounded("timeout_secs", given.timeout_secs, _SECONDS, _MOST_SECONDS)
         kind = McpHttp if isinstance(given, Http) else McpWebSocket
