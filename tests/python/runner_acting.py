@@ -8,6 +8,8 @@ from typing import Any
 
 import sotto
 from agent_script import Deltas, call, calls, options, says
+from runner_house import chat
+from runner_script import HI
 from sotto.runner import AgenticToolCallRecord, ChatCompletionResponse, Runner, Which
 
 Made = Callable[..., Runner]
@@ -45,3 +47,13 @@ def records(answer: ChatCompletionResponse) -> list[AgenticToolCallRecord]:
 def results(answer: ChatCompletionResponse) -> list[str]:
     """The results of the calls of an answer."""
     return [one.result_content for one in records(answer)]
+
+
+def codes(*given: str) -> dict[str, list[Deltas]]:
+    """The user says "hi", and the model runs these codes, one in each round."""
+    return plays_of(*(("execute_python", {"code": one}) for one in given))
+
+
+def run(runner: Runner, **fields: Any) -> str:
+    """The result of the first call of a chat that may run code."""
+    return results(chat(runner, HI, enable_code_execution=True, **fields))[0]

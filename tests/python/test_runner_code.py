@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import sotto
-from runner_acting import Made, plays_of, records, results, runners
+from runner_acting import Made, codes, plays_of, records, results, run, runners
 from runner_house import HOUSE, chat, stream
 from runner_script import HI, user
 from sandboxes import gone
@@ -43,15 +43,6 @@ Permission = CodeExecutionPermission
 def made(engine: sotto.Engine) -> Iterator[Made]:
     with runners(engine) as make:
         yield make
-
-
-def codes(*given: str) -> dict[str, Any]:
-    return plays_of(*(("execute_python", {"code": one}) for one in given))
-
-
-def run(runner: Runner, **fields: Any) -> str:
-    """The result of the first call."""
-    return results(chat(runner, HI, enable_code_execution=True, **fields))[0]
 
 
 def pid(runner: Runner, session: str) -> int:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import sotto
-from runner_acting import Made, plays_of, results, runners
+from runner_acting import Made, codes, results, run, runners
 from runner_house import HOUSE, chat
 from runner_script import HI
 from sotto.agent.sandbox import walls
@@ -31,15 +30,6 @@ CONFIG = CodeExecutionConfig(timeout_secs=20)
 def made(engine: sotto.Engine) -> Iterator[Made]:
     with runners(engine) as make:
         yield make
-
-
-def codes(*given: str) -> dict[str, Any]:
-    return plays_of(*(("execute_python", {"code": one}) for one in given))
-
-
-def run(runner: Runner, **fields: Any) -> str:
-    """The result of the first call."""
-    return results(chat(runner, HI, enable_code_execution=True, **fields))[0]
 
 
 @pytest.mark.row("E-612")
