@@ -104,8 +104,10 @@ class Connection:
     def refused_by(self, error: BaseException) -> bool:
         """Returns True if the server does not know the session any more, and so did not run the request."""
         from mcp.shared.exceptions import MCPError
+        from mcp_types import INVALID_REQUEST
 
-        return isinstance(error, MCPError) and self.status == 404 and str(error) == "Session terminated"
+        refused = isinstance(error, MCPError) and error.code == INVALID_REQUEST
+        return refused and self._responses is not None and str(error) == "Session terminated"
 
     # The task
 
@@ -121,7 +123,8 @@ class Connection:
                     opened.set_result(None)
                 await self._meter.ended.wait()
         except asyncio.CancelledError:
-            opened.cancel()
+            if not opened.done():  # `close()` came first
+                opened.set_exception(ConnectionAbortedError("the connection was closed meanwhile"))
             raise
         except BaseException as error:
             cause = first_cause(error)
