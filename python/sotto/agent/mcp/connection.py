@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from functools import cache
 from typing import Any
 
 from .errors import Unusable, described_error, first_cause
@@ -75,11 +76,9 @@ class Connection:
             data in any form, and such a check can take hours.
         """
         import mcp_types as types
-        from pydantic import TypeAdapter
 
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=name, arguments=arguments))
-        form = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
-        result = await self._client.session.send_request(request, form)
+        result = await self._client.session.send_request(request, _result_form())
         if isinstance(result, types.InputRequiredResult):
             raise Unusable("the tool asks for input, which a character cannot give")
         return result
@@ -178,6 +177,14 @@ class Connection:
             pass
         except Exception:
             self.stale = True  # what was not heard may have changed it
+
+
+@cache
+def _result_form() -> Any:
+    import mcp_types as types
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(types.CallToolResult | types.InputRequiredResult)
 
 
 def _is_closed(error: BaseException) -> bool:
