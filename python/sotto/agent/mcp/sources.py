@@ -62,7 +62,7 @@ class McpProcess:
     def secrets(self) -> Iterator[str]:
         """Returns what no error and no log may hold."""
         named = list((self.env or {}).items())
-        for word, following in zip(self.args, [*self.args[1:], ""], strict=True):
+        for word, following in zip(self.args, (*self.args[1:], ""), strict=False):
             name, equals, value = word.partition("=")
             named.append((name, value if equals else following if name.startswith("-") else ""))
         for name, value in named:
