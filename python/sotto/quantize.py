@@ -50,7 +50,8 @@ class Quantizes(Asks):
         """Writes a model's file in a smaller type, and waits until it is on the disk. Models go on meanwhile.
 
         The new file equals what llama-quantize writes. It appears under its name only when it is complete; an
-        exception in `progress`, such as `KeyboardInterrupt`, cancels the work and leaves no file.
+        exception in `progress`, such as `KeyboardInterrupt`, cancels the work; unless the fraction was 1, it
+        leaves no file.
 
         Args:
             path: A GGUF file in F32, F16 or BF16.

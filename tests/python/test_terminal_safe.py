@@ -77,7 +77,7 @@ PRINTS = {
 def test_commands_print_in_one_place() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE.parent).as_posix()
-        if name in PRINTS:
+        if name in PRINTS or path.is_relative_to(PACKAGE / "_bin"):  # llama.cpp's converter lies there
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""

@@ -96,13 +96,7 @@ bool Quantizer::advance() noexcept {
         return true;
     }
     if (!task.done) {
-        const float progress = task.progress;
-        const bool moved = progress != task.told;
-        task.told = progress;
-        if (moved) { // a lack of memory only loses this event
-            attempt([&] { sender_.progress(*task.slot, progress); }, [](sotto_status, const char*) {});
-        }
-        return moved;
+        return tell_progress(task, task.progress);
     }
     if (thread_.joinable()) {
         thread_.join();
@@ -112,8 +106,18 @@ bool Quantizer::advance() noexcept {
     if (ended->failure) {
         sender_.done(*ended->slot, ended->failure.status, ended->failure.why);
     } else {
+        tell_progress(*ended, 1); // also of a file that took no time
         sender_.answered(*ended->slot, std::move(ended->response));
     }
+    return true;
+}
+
+bool Quantizer::tell_progress(Task& task, float progress) noexcept {
+    if (std::exchange(task.told, progress) == progress) {
+        return false;
+    }
+    // a lack of memory only loses this event
+    attempt([&] { sender_.progress(*task.slot, progress); }, [](sotto_status, const char*) {});
     return true;
 }
 

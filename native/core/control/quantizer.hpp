@@ -41,6 +41,8 @@ private:
     struct Task;
 
     void begin(Task& task) noexcept;
+    // Reports progress unless it was reported before. Returns true if it was not.
+    bool tell_progress(Task& task, float progress) noexcept;
     void run(Task& task) noexcept;
 
     const Hooks& hooks_;

@@ -20,8 +20,10 @@ from .context import CallContext
 from .dispatch import Dispatch
 from .options import Permission, ToolOptions
 from .permissions import Permissions
-from .records import Answer, Call, Round
+from .records import Answer, Call, Round, Source, ToolResult
+from .route import Candidate, Choice, Evaluation, Router
 from .sandbox import PythonSandbox, SandboxError, SandboxFile, SandboxLimits, SandboxResult
+from .search import FolderSource, Hit, HitSource, Inquiry, Search, SearchResult, StoreSource, WebSource
 from .tool import Tool, tool
 
 __all__ = [
@@ -33,18 +35,32 @@ __all__ = [
     "AuditLog",
     "Call",
     "CallContext",
+    "Candidate",
+    "Choice",
     "Decision",
     "Dispatch",
+    "Evaluation",
+    "FolderSource",
+    "Hit",
+    "HitSource",
+    "Inquiry",
     "Permission",
     "Permissions",
     "PythonSandbox",
     "Round",
+    "Router",
     "SandboxError",
     "SandboxFile",
     "SandboxLimits",
     "SandboxResult",
+    "Search",
+    "SearchResult",
+    "Source",
+    "StoreSource",
     "Tool",
     "ToolOptions",
+    "ToolResult",
+    "WebSource",
     "aio",
     "tool",
 ]
