@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from ._call import check, failure, new, struct
 from ._lib import lib
@@ -30,6 +30,15 @@ class Unique:
         raise TypeError(f"a {name} cannot be copied or pickled; share the object itself")
 
 
+class Follower(Protocol):
+    """An object that ends something when an engine is closed."""
+
+    def engine_closed(self, engine: Handle) -> None:
+        """Called after the engine was closed."""
+
+    def __hash__(self) -> int: ...
+
+
 class Handle(Unique):
     """Owns a native engine, which is destroyed when the last reference to the handle is deleted.
 
@@ -42,6 +51,7 @@ class Handle(Unique):
         self.pointer = out[0]
         self._pid = os.getpid()
         self._end = weakref.finalize(self, _destroy, out[0], self._pid)
+        self.followers: weakref.WeakSet[Follower] = weakref.WeakSet()  # objects that end with the engine
 
     @property
     def closed(self) -> bool:
@@ -52,6 +62,8 @@ class Handle(Unique):
         """Destroys the engine. A second call does nothing."""
         self.require_outside("close the engine")
         self._end()
+        for one in list(self.followers):
+            one.engine_closed(self)
 
     def require_outside(self, what: str) -> None:
         """Raises an error on a thread that runs a backend for this engine, which would wait for itself."""

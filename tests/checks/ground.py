@@ -46,6 +46,7 @@ SYSTEM = {
     "fc-list": "fontconfig",
     "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf": "fonts-dejavu-core",
     "espeak-ng": "espeak-ng",
+    "bwrap": "bubblewrap",
 }
 OPTIONAL = {"ccache"}  # only makes things faster
 

@@ -54,10 +54,8 @@ SUBJECTS = {"llama": Subject("llama_cpp", "sotto.llama", llama_cpp_python)}
 
 def run(python: Path | str, script: Path, model: str, replaced: str | None = None) -> Any:
     """Returns the result of a script in a process of its own. `replaced`: ITS=OURS."""
-    path = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
     words = [str(python), str(HERE / "run_script.py"), str(script), model, *([replaced] if replaced else [])]
-    environment = {**os.environ, "PYTHONPATH": path} if replaced else os.environ
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return {"error": f"exit status {done.returncode}", "text": done.stderr[-2000:]}
     found = json.loads(done.stdout)
@@ -174,6 +172,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="names of scripts")
     parser.add_argument("--json", action="store_true", help="one object, also with all differences")
     words = parser.parse_args()
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
     os.environ.setdefault("SOTTO_LIBRARY", str((words.build / "out" / "libsotto.so").resolve()))
     sys.path.append(str(ROOT / "tests" / "bench"))
     from models import model

@@ -10,6 +10,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -119,6 +120,14 @@ def npc(engine: sotto.Engine) -> sotto.Engine:
     """An engine with a model `npc`, which says back what it hears."""
     engine.load_model("npc", options={})
     return engine
+
+
+@pytest.fixture
+def entered_path() -> Iterator[Path]:
+    """A temporary folder that every user may enter, unlike `tmp_path`."""
+    with tempfile.TemporaryDirectory(prefix="sotto-test-") as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
 
 
 @pytest.fixture

@@ -67,6 +67,8 @@ def test_json_loses_nothing() -> None:
 
 PRINTS = {
     "sotto/commands/screen.py",
+    "sotto/agent/sandbox/guest.py",  # to the pipe of a sandbox
+    "sotto/agent/sandbox/process.py",  # to it, too
     "sotto/commands/confined.py",  # JSON, to a pipe
     "sotto/agent/audit.py",  # JSON, to a file
 }
@@ -75,7 +77,7 @@ PRINTS = {
 def test_commands_print_in_one_place() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE.parent).as_posix()
-        if name in PRINTS:
+        if name in PRINTS or path.is_relative_to(PACKAGE / "_bin"):  # llama.cpp's converter lies there
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""

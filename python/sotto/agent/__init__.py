@@ -21,7 +21,10 @@ from .dispatch import Dispatch
 from .mcp import McpError, McpHttp, McpProcess, McpServer, McpServers, McpWebSocket
 from .options import Permission, ToolOptions
 from .permissions import Permissions
-from .records import Answer, Call, Round
+from .records import Answer, Call, Round, Source, ToolResult
+from .route import Candidate, Choice, Evaluation, Router
+from .sandbox import PythonSandbox, SandboxError, SandboxFile, SandboxLimits, SandboxResult
+from .search import FolderSource, Hit, HitSource, Inquiry, Search, SearchResult, StoreSource, WebSource
 from .tool import Tool, tool
 
 __all__ = [
@@ -33,8 +36,15 @@ __all__ = [
     "AuditLog",
     "Call",
     "CallContext",
+    "Candidate",
+    "Choice",
     "Decision",
     "Dispatch",
+    "Evaluation",
+    "FolderSource",
+    "Hit",
+    "HitSource",
+    "Inquiry",
     "McpError",
     "McpHttp",
     "McpProcess",
@@ -43,9 +53,21 @@ __all__ = [
     "McpWebSocket",
     "Permission",
     "Permissions",
+    "PythonSandbox",
     "Round",
+    "Router",
+    "SandboxError",
+    "SandboxFile",
+    "SandboxLimits",
+    "SandboxResult",
+    "Search",
+    "SearchResult",
+    "Source",
+    "StoreSource",
     "Tool",
     "ToolOptions",
+    "ToolResult",
+    "WebSource",
     "aio",
     "tool",
 ]

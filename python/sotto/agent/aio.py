@@ -103,6 +103,7 @@ class Agent(Unique):
             marker,
             min_call_probability,
         )
+        self._kit.toolbox.attach(session._engine._handle, session.id)
         self._slot = TurnSlot()
 
     def __repr__(self) -> str:

@@ -18,7 +18,7 @@ from .audit import AuditEvent
 from .context import CallContext
 from .hearing import RawCall
 from .kit import Kit
-from .records import Call, CallStatus
+from .records import Call, CallStatus, ToolResult
 from .results import ResultError, cut, text_of
 from .threads import Outcome, is_async, limited, on_thread
 from .tool import Tool
@@ -236,7 +236,7 @@ class Calls:
             lambda: tool.run(value, context), limit, awaited=is_async(tool.function), end=context.end
         )
         if outcome.kind == "value":
-            outcome = await _text(outcome.value)
+            outcome = await _text(self._cited(at, outcome.value))
         if outcome.kind == "timed_out":
             reason = f"no result within {limit:g} s"
             return "timed_out", f"error: {reason}", reason
@@ -245,6 +245,13 @@ class Calls:
             reason = _named(outcome.value)
             return "failed", f"error: {reason}", reason
         return "done", outcome.value, ""
+
+    def _cited(self, at: int, value: Any) -> Any:
+        """Records the sources of a result. Returns its text, and other results as they are."""
+        if not isinstance(value, ToolResult):
+            return value
+        self.records[at] = replace(self.records[at], sources=value.sources)
+        return value.text
 
     def _note_before(self, event: AuditEvent, call: Call, detail: str = "") -> None:
         """Logs a step before the tool runs. Raises `Refused` if that fails: nothing runs without an entry."""

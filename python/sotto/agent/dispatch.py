@@ -13,6 +13,7 @@ from .._typing import Unpack
 from .._values import invalid, string
 from ..errors import ArgumentError
 from .options import ToolOptions
+from .receiving import TooLarge, receive
 from .tool import Tool, described
 
 _MOST = 1 << 20  # bytes of a response
@@ -83,11 +84,9 @@ class Dispatch(Unique):
             ):
                 if response.status_code != 200:
                     raise DispatchError(f"the server answered with status {response.status_code}")
-                data = bytearray()
-                async for part in response.aiter_bytes():
-                    data += part
-                    if len(data) > _MOST:
-                        raise DispatchError(f"the server answered with more than {_MOST} bytes")
+                data = await receive(response, _MOST)
+        except TooLarge as error:
+            raise DispatchError(f"the server answered with {error}") from None
         except httpx2.HTTPError as error:
             raise DispatchError(f"the server did not answer: {type(error).__name__}") from None
         return _content(data.decode("utf-8", "replace"))

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from .. import aio, session
 from .._json import load
 from ..completion import Delta, DeltaStream
-from .threads import on_thread
+from .threads import value_of
 
 Message = dict[str, Any]
 
@@ -88,20 +88,13 @@ class ThreadPort:
         engine = self._session._engine
         body = {"session": self.id}
         found: dict[str, Any] = load(
-            await _value(lambda: engine._ask("read_session", body, {}).finish().json)
+            await value_of(lambda: engine._ask("read_session", body, {}).finish().json)
         )
         return found
 
     async def rewind(self, keep: int) -> None:
         """Keeps the first messages alone."""
-        await _value(lambda: self._session.rewind(keep=keep))
-
-
-async def _value(function: Callable[[], Any]) -> Any:
-    outcome = await on_thread(function)
-    if outcome.kind == "error":
-        raise outcome.value
-    return outcome.value
+        await value_of(lambda: self._session.rewind(keep=keep))
 
 
 class ThreadDeltas:

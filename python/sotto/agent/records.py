@@ -6,12 +6,49 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from .._values import wrong_type
 from ..completion import Usage
 from ..event import FinishReason
 from .options import Permission
 
 NO_USAGE = Usage()
 CallStatus = Literal["running", "done", "failed", "denied", "timed_out", "cancelled"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source that a result cites.
+
+    Attributes:
+        number: Number of the citation, from 1.
+        title: Title; empty: none.
+        url: Where it is: a URL, or the name and line of a file; empty: none.
+    """
+
+    number: int
+    title: str
+    url: str
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """What a tool may return: the text for the model, and the sources that it cites, for `Call.sources`.
+
+    Attributes:
+        text: Text for the model.
+        sources: What the text cites.
+    """
+
+    text: str
+    sources: tuple[Source, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise wrong_type("text", self.text, "a str")
+        object.__setattr__(self, "sources", tuple(self.sources))
+        for one in self.sources:
+            if not isinstance(one, Source):
+                raise wrong_type("sources", one, "Sources of sotto.agent")
 
 
 @dataclass(frozen=True)
@@ -31,6 +68,7 @@ class Call:
         permission: Permission that applied; None: the call was refused before.
         seconds: Time that the tool ran.
         truncated: True if the result was longer than `max_result`.
+        sources: What the result cites, such as the hits of a search.
     """
 
     id: str
@@ -44,6 +82,7 @@ class Call:
     permission: Permission | None = None
     seconds: float = 0.0
     truncated: bool = False
+    sources: tuple[Source, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,14 @@ async def on_thread(function: Callable[[], Any]) -> Outcome:
     return await future
 
 
+async def value_of(function: Callable[[], Any]) -> Any:
+    """Calls a function on a daemon thread of its own. Returns its value, or raises its error."""
+    outcome = await on_thread(function)
+    if outcome.kind == "error":
+        raise outcome.value
+    return outcome.value
+
+
 async def limited(
     function: Callable[[], Any], seconds: float, *, awaited: bool, end: Callable[[], None] | None = None
 ) -> Outcome:

@@ -6,9 +6,11 @@ import logging
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from .._handle import Handle
 from .._values import wrong_type
 from ..errors import ArgumentError
 from ..terms import Priority
+from .sandbox import PythonSandbox
 from .shape import Schema
 from .tool import Tool, as_tool
 
@@ -32,7 +34,10 @@ class Toolbox:
         if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
             raise wrong_type("tools", tools, "functions and Tools")
         self._tools: dict[str, Tool] = {}
+        self._sandboxes: list[PythonSandbox] = []
         for one in tools:
+            if isinstance(one, PythonSandbox):
+                self._sandboxes.append(one)
             for each in getattr(one, "tools", (one,)):
                 self._add(as_tool(each))
         if len(self._tools) > _MOST:
@@ -54,6 +59,11 @@ class Toolbox:
     def offered(self, character: str, priority: Priority) -> list[Schema]:
         """Returns the entries of `tools` in a request of a character."""
         return [one.schema for one in self if one.allowed(character, priority)]
+
+    def attach(self, engine: Handle, session_id: str) -> None:
+        """Has what the tools keep for a session end with its engine."""
+        for one in self._sandboxes:
+            one.attach(engine, session_id)
 
     def _add(self, tool: Tool) -> None:
         other = self._tools.get(tool.name)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from .._ended import how_ended
 from ..errors import ArgumentError, SottoError
 
 CALLS = {
@@ -187,12 +187,7 @@ def _judge(status: int, out: bytes, errors: bytes) -> Outcome:
     except (ValueError, KeyError):
         pass  # the child process ended before it printed its result
     last = next((text for text in reversed(errors.decode(errors="replace").splitlines()) if text.strip()), "")
-    how = f"exit status {status}"
-    if status < 0:
-        try:
-            how = signal.Signals(-status).name
-        except ValueError:
-            how = f"signal {-status}"
+    how = how_ended(status)
     return Outcome(CRASHED, f"{how}; {last.strip()}" if last else how)
 
 
