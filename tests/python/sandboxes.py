@@ -16,7 +16,7 @@ from sotto.agent.sandbox import walls
 
 LINUX = sys.platform == "linux"
 OUTER = ("namespaces", "landlock")  # the wall around files; the first needs bubblewrap
-SHORT = SandboxLimits(time_limit=2, cpu_time=0.3, memory_mb=192, files=64, disk_mb=8, file_mb=4, threads=8)
+SHORT = SandboxLimits(time_limit=1.5, cpu_time=0.3, memory_mb=192, files=64, disk_mb=8, file_mb=4, threads=8)
 
 
 def open_sandbox(wall: str, limits: SandboxLimits | None = None, **options: Any) -> PythonSandbox:

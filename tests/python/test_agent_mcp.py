@@ -28,6 +28,7 @@ from sotto.agent import (
     aio,
     tool,
 )
+from sotto.npc import Character, Sheet
 
 TRANSPORTS = ("stdio", "http", "websocket")
 
@@ -103,6 +104,17 @@ def test_one_server_serves_both_agents_and_is_connected_by_asyncio(engine: sotto
         assert not board.connected
 
     play({"hi": [calls(call("read_board", {"name": "a"})), says("Well.")]}, test)
+
+
+def test_a_character_calls_a_server(engine: sotto.Engine) -> None:
+    engine.load_model("npc", options=options({"hi": [calls(call("look")), says("Well.")]}))
+    with (
+        program("mcp_raw", "serves") as board,
+        Character(engine, Sheet("Mara"), model="npc", tools=[board]) as mara,
+        mara.stream("hi") as saying,
+    ):
+        assert "".join(saying).strip() == "Well."
+        assert [(one.tool, one.result) for one in saying.calls] == [("look", "ran look")]
 
 
 @pytest.mark.parametrize("kind", TRANSPORTS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +16,7 @@ from websockets.asyncio.server import serve
 import sotto
 from agent_script import call
 from mcp_program import good
-from mcp_servers import TOKEN, ask, listening, on_a_loop, over_http, over_websocket
+from mcp_servers import TOKEN, ask, listening, on_a_loop, over_http, over_websocket, until
 from sotto.agent import McpError, McpHttp, McpServer, McpWebSocket
 
 LOG = json.dumps(
@@ -59,6 +60,58 @@ def misbehaving(how: str, heard: list[dict[bytes, bytes]]) -> Any:
         await send({"type": "http.response.body", "body": body})
 
     return app
+
+
+class Forgetful:
+    """A service of an older protocol, which keeps sessions, and forgets them when asked to."""
+
+    def __init__(self) -> None:
+        self.sessions: set[str] = set()
+        self.ran: list[tuple[str, str]] = []
+        self.deleted: list[str] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            return await misbehaving("", [])(scope, receive, send)
+        session = dict(scope["headers"]).get(b"mcp-session-id", b"").decode()
+        body = b""
+        while (part := await receive())["type"] == "http.request":
+            body += part["body"]
+            if not part.get("more_body"):
+                break
+        if scope["method"] == "DELETE":
+            self.deleted.append(session)
+        message = json.loads(body) if scope["method"] == "POST" else {}
+        status, result = self._answer(message, session)
+        headers = [(b"content-type", b"application/json"), (b"mcp-session-id", str(len(self.ran)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        text = json.dumps({"jsonrpc": "2.0", "id": message.get("id"), **result}).encode() if result else b""
+        await send({"type": "http.response.body", "body": text})
+
+    def _answer(self, message: dict[str, Any], session: str) -> tuple[int, dict[str, Any]]:
+        method = message.get("method")
+        if method is None:
+            return 405, {}
+        if method == "server/discover":
+            return 200, {"error": {"code": -32601, "message": "Method not found"}}
+        if method == "initialize":
+            self.sessions.add(str(len(self.ran)))
+            about = {"name": "raw", "version": "1"}
+            return 200, {
+                "result": {
+                    "protocolVersion": "2025-06-18",
+                    "capabilities": {"tools": {}},
+                    "serverInfo": about,
+                }
+            }
+        if session not in self.sessions:
+            return 404, {}
+        if method == "tools/list":
+            return 200, {"result": {"tools": [{"name": "look", "inputSchema": {"type": "object"}}]}}
+        if method == "tools/call":
+            self.ran.append((session, message["params"]["name"]))
+            return 200, {"result": {"content": [{"type": "text", "text": "looked"}]}}
+        return 202, {}
 
 
 @contextlib.contextmanager
@@ -147,3 +200,37 @@ def test_a_socket_that_comes_and_goes(engine: sotto.Engine) -> None:
         board.connect()
         assert ask(engine, [board], made).calls[0].status == "done"
     board.close()
+
+
+def test_a_service_that_forgets_its_sessions_is_asked_again(engine: sotto.Engine) -> None:
+    """A call that the service has not run, as it says, is sent again; each runs once."""
+    service = Forgetful()
+    with over_http(service) as url:
+        with McpServer("board", McpHttp(url), prefix="") as board:
+            assert ask(engine, [board], call("look")).calls[0].result == "looked"
+            service.sessions.clear()
+            again = ask(engine, [board], call("look"), call("look", {}, 1)).calls
+            assert [one.result for one in again] == ["looked"] * 2
+        assert service.ran == [("0", "look"), ("1", "look"), ("1", "look")]
+        assert service.deleted[-1] == "1"
+
+
+def test_closing_while_it_connects() -> None:
+    with socket_of("stalls") as url:
+        board = McpServer("board", McpWebSocket(url))
+        errors: list[Exception] = []
+
+        def connect() -> None:
+            try:
+                board.connect()
+            except Exception as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=connect)
+        thread.start()
+        until(lambda: board._link._made is not None)
+        board.close()
+        thread.join(DEADLINE)
+        assert not thread.is_alive()
+        (error,) = errors
+        assert isinstance(error, McpError) and "it is closed; make another one" in str(error)

@@ -90,7 +90,7 @@ def test_errors_have_the_lines_of_the_code_alone(sandbox: PythonSandbox) -> None
     assert '"<call 1>", line 2, in f' in again and '"<call 2>", line 1, in <module>' in again
 
 
-@pytest.mark.parametrize("number", [100, 8192, 8193, 70_000, 3_000_000])
+@pytest.mark.parametrize("number", [100, 8192, 8193, 70_000, 1_000_000])
 def test_long_output_loses_its_middle(shared: PythonSandbox, number: int) -> None:
     result = shared.run(f"print('<' + '夜' * {number - 2} + '>', end='')", "output")
     if number <= 8192:

@@ -138,26 +138,29 @@ def test_threads_that_go_on_stand_still_between_calls(sandbox: PythonSandbox) ->
 
 def test_a_stream_of_an_engine_goes_on_beside_floods(engine: sotto.Engine) -> None:
     """Four sessions take all they get, one after another, while a model speaks."""
-    engine.load_model("npc", options=options({"hi": [says("x")]}, tokens=["a "] * 400, token_ms=2))
-    stop = threading.Event()
-    limits = SandboxLimits(time_limit=0.3, memory_mb=128, threads=4)
-    endings: list[str] = []
+    engine.load_model("npc", options=options({"hi": [says("x")]}, tokens=["a "] * 60_000, token_ms=2))
+    limits = SandboxLimits(time_limit=5, cpu_time=0.5, memory_mb=192, threads=4, files=64, disk_mb=8)
+    heard = 0
+    endings: list[tuple[str, int]] = []  # with the number of tokens until then
 
     def flood() -> None:
-        codes = [FLOODS[name][1] for name in ("endless loop", "endless output", "many files", "full disk")]
         with open_sandbox(HERE[0], limits) as sandbox:
-            while not stop.is_set():
-                try:
-                    sandbox.run(codes[len(endings) % 4], f"flood-{len(endings) % 4}")
-                except SandboxError as error:
-                    endings.append(error.ending)
+            for name in ("endless loop", "endless output", "many files", "full disk"):
+                with pytest.raises(SandboxError) as raised:
+                    sandbox.run(FLOODS[name][1], name)
+                endings.append((raised.value.ending, heard))
 
+    body = {"model": "npc", "messages": [{"role": "user", "content": "speak"}], "max_tokens": 60_000}
+    stream = engine.llm_chat_completion_stream(body)
+    next(stream)
     thread = threading.Thread(target=flood)
     thread.start()
-    try:
-        body = {"model": "npc", "messages": [{"role": "user", "content": "speak"}], "max_tokens": 400}
-        heard = list(engine.llm_chat_completion_stream(body))
-    finally:
-        stop.set()
-        thread.join()
-    assert len(heard) >= 400 and len(endings) >= 2 and "cancelled" not in endings
+    for _ in stream:
+        heard += 1
+        if not thread.is_alive():
+            break
+    stream.close()
+    thread.join()
+    assert [one for one, _ in endings] == ["cpu_time", "output", "files", "disk_mb"]
+    counts = [count for _, count in endings]
+    assert 0 < counts[0] < counts[1] < counts[2] < counts[3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -250,3 +251,16 @@ def test_a_store_that_is_not_there_is_not_made(tmp_path: Path, script: list[str]
     with pytest.raises(McpError, match=r"the program ended with exit status 1: .*town"):
         town.connect()
     until(lambda: not (tmp_path / "town.db").exists())
+
+
+def test_the_packages_are_named_where_they_are_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "sotto.commands.mcp.tools", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp.server", None)
+    assert main(["mcp"]) == 2
+    said = capsys.readouterr()
+    assert "sotto mcp needs the extra 'agent': pip install sotto-runtime[agent] (mcp.server" in said.err
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"mcp and websockets: pip install sotto-runtime\[agent\]"):
+        McpServer("town", McpProcess("town"))

@@ -21,7 +21,7 @@ class ApprovalRequest:
         id: Id of the request.
         tool: Name of the tool.
         kind: Kind of the tool.
-        source: Where the tool comes from: "function", "schema", "dispatch", "search", "mcp" or "sandbox".
+        source: Where the tool comes from: "function", "schema", "dispatch", "search", "sandbox" or "mcp".
         description: What the tool does.
         arguments: The arguments, as the tool gets them from the model.
         arguments_json: The arguments as JSON with sorted keys.

@@ -34,7 +34,7 @@ class Tool:
         name: Name that the model calls, 1 to 64 letters, digits, "_" and "-".
         description: What it does, in a sentence for the model.
         parameters: JSON schema of its arguments, an object.
-        source: "function", "schema", "dispatch", "search", "mcp" or "sandbox".
+        source: "function", "schema", "dispatch", "search", "sandbox" or "mcp".
         options: The rules, see `ToolOptions`.
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from functools import cache
 from typing import Any
 
 from .errors import Unusable, described_error, first_cause
@@ -75,11 +76,9 @@ class Connection:
             data in any form, and such a check can take hours.
         """
         import mcp_types as types
-        from pydantic import TypeAdapter
 
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=name, arguments=arguments))
-        form = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
-        result = await self._client.session.send_request(request, form)
+        result = await self._client.session.send_request(request, _result_form())
         if isinstance(result, types.InputRequiredResult):
             raise Unusable("the tool asks for input, which a character cannot give")
         return result
@@ -104,8 +103,10 @@ class Connection:
     def refused_by(self, error: BaseException) -> bool:
         """Returns True if the server does not know the session any more, and so did not run the request."""
         from mcp.shared.exceptions import MCPError
+        from mcp_types import INVALID_REQUEST
 
-        return isinstance(error, MCPError) and self.status == 404 and str(error) == "Session terminated"
+        refused = isinstance(error, MCPError) and error.code == INVALID_REQUEST
+        return refused and self._responses is not None and str(error) == "Session terminated"
 
     # The task
 
@@ -121,7 +122,8 @@ class Connection:
                     opened.set_result(None)
                 await self._meter.ended.wait()
         except asyncio.CancelledError:
-            opened.cancel()
+            if not opened.done():  # `close()` came first
+                opened.set_exception(ConnectionAbortedError("the connection was closed meanwhile"))
             raise
         except BaseException as error:
             cause = first_cause(error)
@@ -175,6 +177,14 @@ class Connection:
             pass
         except Exception:
             self.stale = True  # what was not heard may have changed it
+
+
+@cache
+def _result_form() -> Any:
+    import mcp_types as types
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(types.CallToolResult | types.InputRequiredResult)
 
 
 def _is_closed(error: BaseException) -> bool:

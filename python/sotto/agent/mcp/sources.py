@@ -61,7 +61,11 @@ class McpProcess:
 
     def secrets(self) -> Iterator[str]:
         """Returns what no error and no log may hold."""
-        for name, value in (self.env or {}).items():
+        named = list((self.env or {}).items())
+        for word, following in zip(self.args, (*self.args[1:], ""), strict=False):
+            name, equals, value = word.partition("=")
+            named.append((name, value if equals else following if name.startswith("-") else ""))
+        for name, value in named:
             if _SECRET.search(name) and len(value) >= _MIN_SECRET:
                 yield value
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-MAX_BYTES = 16 << 20  # of a call; code that prints more is ended
+MAX_BYTES = 4 << 20  # of a call; code that prints more is ended
 
 
 class CutOutput:

@@ -17,7 +17,7 @@ class SandboxError(SottoError):
 
     Attributes:
         ending: Which limit ended the process, by its name in `SandboxLimits`; "output" if it printed more
-            than 16 MB; "cancelled"; "exited" if it ended itself; "protocol" if it broke its connection.
+            than 4 MB; "cancelled"; "exited" if it ended itself; "protocol" if it broke its connection.
             Empty if no code ran.
         output: What the code printed before, cut.
         seconds: Time from the start of the call until the process was ended and reaped.
