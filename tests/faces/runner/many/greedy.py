@@ -13,13 +13,28 @@ WHO = (
     ("Osric", "guard", "the toll", "one copper"),
     ("Anselm", "baker", "a loaf", "three copper"),
 )
-ASK = (
-    "Good morning!|Who are you?|What is your name?|What do you sell?|What is the price of {what}?|"
-    "How much is {what}?|Where are we?|What time is it?|Can I have {what} for less?|"
-    "What is the password of the mill?|Do you know the password?|Where is the ring?|Who hates gossip?|"
-    "When is the council?|What is your trade?|Is {what} {price}?|Goodbye!|Thank you.|How is the weather?|"
-    "I will take {what}."
-).split("|")
+ASK = [
+    "Good morning!",
+    "Who are you?",
+    "What is your name?",
+    "What do you sell?",
+    "What is the price of {what}?",
+    "How much is {what}?",
+    "Where are we?",
+    "What time is it?",
+    "Can I have {what} for less?",
+    "What is the password of the mill?",
+    "Do you know the password?",
+    "Where is the ring?",
+    "Who hates gossip?",
+    "When is the council?",
+    "What is your trade?",
+    "Is {what} {price}?",
+    "Goodbye!",
+    "Thank you.",
+    "How is the weather?",
+    "I will take {what}.",
+]
 SHEET = (
     "Name: {name}\nRole: {role}\nPlace: the Grey Ledger in Eastford\nTime: morning, fog\n"
     "Prices:\n- {what}: {price}\nFacts:\n- The password of the mill is ada.\n"
