@@ -19,7 +19,7 @@ import fields
 import header
 import operations
 import reference
-import runner
+import runner_types
 from header import Api, Signature, Struct
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -169,7 +169,7 @@ def outputs() -> dict[str, str]:
         "tests/abi/layout.json": layout(api),
         "tests/abi/layout.g.c": asserts(api),
         "tests/abi/sizes.g.h": sizes(api),
-        **runner.outputs(ROOT),
+        **runner_types.outputs(ROOT),
         "docs/pages/reference/c.md": reference.write(ROOT / "include/sotto", HEADERS),
         "tests/abi/exports.txt": "".join(f"{name}\n" for name in sorted(api.functions)),
     }

@@ -29,7 +29,7 @@ ROOT = HERE.parents[1]
 TOLERANCE = 0.02  # of log probabilities and embeddings: both sides round differently
 LEAST = {  # share that is equal, of each model, by subject
     "llama": {"greedy": 0.98, "tokens": 1.0, "text": 1.0},
-    "runner": {"greedy": 0.9, "reasons": 1.0},
+    "runner": {"greedy": 0.85, "reasons": 1.0},  # ours with and without flash attention agree in 0.89
 }
 MODELS = ("house", "110m")
 RANDOM = {"id", "created"}  # fields of responses that differ from run to run

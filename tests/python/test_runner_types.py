@@ -29,7 +29,7 @@ from sotto.runner import (
 
 sys.path.append(str(ROOT / "native" / "bindgen"))
 
-import runner as table  # needs the path above
+import runner_types as table  # needs the path above
 
 CLASSES = table.load(ROOT / "native" / "bindgen" / "runner.toml")
 RECORDS = [one for one in CLASSES if one.kind == "record"]
