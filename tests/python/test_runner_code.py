@@ -7,12 +7,14 @@ import gc
 import json
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import sotto
+from agent_script import options
 from runner_acting import Made, codes, plays_of, records, results, run, runners
 from runner_house import HOUSE, chat, stream
 from runner_script import HI, user
@@ -30,6 +32,7 @@ from sotto.runner import (
     RequestedFile,
     Runner,
     RunnerError,
+    Which,
 )
 from sotto.runner.files import MAX_BODY
 from sotto.runner.toolkit import told
@@ -55,6 +58,15 @@ def pids(runner: Runner) -> list[int]:
     code = runner._tools.code
     assert code is not None
     return [one.pid for one in code._sandbox._sessions.values()]
+
+
+def started(runner: Runner) -> int:
+    """Waits for the only process."""
+    end = time.monotonic() + 30
+    while not any(pids(runner)):
+        assert time.monotonic() < end, "no process was started"
+        time.sleep(0.01)
+    return pids(runner)[0]
 
 
 @pytest.mark.row("E-028", "E-130", "E-610")
@@ -269,8 +281,31 @@ def test_a_stream_that_is_closed_while_code_runs(made: Made) -> None:
         codes("import time; time.sleep(60)"), code_execution_config=CodeExecutionConfig(timeout_secs=90)
     )
     with stream(runner, HI, enable_code_execution=True, session_id="s"):
-        end = threading.Event()
-        while not any(pids(runner)):
-            end.wait(0.01)
-        running = pid(runner, "s")
+        running = started(runner)
     assert gone(running) and runner.list_session_ids() == []
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_a_runner_that_ends_while_code_runs(engine: sotto.Engine, drop: bool) -> None:
+    """Closing it ends the process, and so the call; without a reference to it, its processes end, too."""
+    engine.load_model("npc", options=options(codes("import time; time.sleep(60)")))
+    config = CodeExecutionConfig(timeout_secs=90)
+    runner = Runner(Which.GGUF("npc", "x.gguf"), engine=engine, code_execution_config=config)
+    if drop:
+        assert runner._tools.code is not None
+        runner._tools.code._sandbox.run("1")
+        (running,) = pids(runner)
+        del runner
+        gc.collect()
+        assert gone(running)
+        return
+    told: list[str] = []
+    thread = threading.Thread(target=lambda: told.append(run(runner)))
+    thread.start()
+    running = started(runner)
+    runner.close()
+    thread.join(20)
+    assert gone(running) and not thread.is_alive() and told[0].startswith("error: ")
+    with pytest.raises(RunnerError, match="closed"):
+        chat(runner, HI)
+    runner.close()

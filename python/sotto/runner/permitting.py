@@ -55,15 +55,22 @@ def permissions(
     sure = request.agent_permission is AgentPermission.Auto
     return Permissions(
         default,
-        tools=None if code is None else {coding.NAME: _strictest(code.permission, _of_code(request))},
+        tools={coding.NAME: _strictest(code.permission, _of_code(request))}
+        if code and request.enable_code_execution
+        else None,
         approve=approve,
         after_untrusted="auto" if sure else "ask",
     )
 
 
-def _of_code(request: ChatCompletionRequest) -> Permission:
+def _rules_of_code(
+    request: ChatCompletionRequest, code: CodeExecution | None
+) -> Mapping[str, Permission] | None:
+    if code is None or not request.enable_code_execution:
+        return None
     own = request.code_execution_permission
-    return _permission(request.agent_permission if own is None else own)
+    wanted = _permission(request.agent_permission if own is None else own)
+    return {coding.NAME: _strictest(code.permission, wanted)}
 
 
 def _permission(given: AgentPermission | CodeExecutionPermission | None) -> Permission:

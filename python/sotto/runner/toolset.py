@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from .._handle import Unique
@@ -77,9 +78,10 @@ class Toolset(Unique):
 
     def close(self) -> None:
         """Ends processes and connections. A second call does nothing."""
-        for one in (self.code, self._servers, self._search):
-            if one is not None:
-                one.close()
+        with ExitStack() as ends:
+            for one in (self._search, self._servers, self.code):
+                if one is not None:
+                    ends.callback(one.close)
 
     def _offers(self, request: ChatCompletionRequest, built_in: list[Any]) -> Offers:
         remote = self._servers
