@@ -55,9 +55,7 @@ def permissions(
     sure = request.agent_permission is AgentPermission.Auto
     return Permissions(
         default,
-        tools={coding.NAME: _strictest(code.permission, _of_code(request))}
-        if code and request.enable_code_execution
-        else None,
+        tools=_rules_of_code(request, code),
         approve=approve,
         after_untrusted="auto" if sure else "ask",
     )
