@@ -15,7 +15,7 @@ from ...errors import ArgumentError, SottoError, Status
 from .. import background
 from ..options import ToolOptions
 from ..tool import Tool, checked_options, described
-from .catalog import Offer, Rules
+from .catalog import Catalog, Offer, Rules
 from .content import result_text
 from .errors import NEEDS, McpError
 from .link import Link
@@ -92,6 +92,7 @@ class McpServer(Unique):
         concurrent = _from_one("max_concurrent", max_concurrent, 64)
         restarts = whole("max_restarts", max_restarts, 1000)
         self._link = Link(name, source, rules, float(connect_limit), concurrent, restarts)
+        self._listed: tuple[Catalog, tuple[Tool, ...]] = (self._link.catalog, ())  # of the last catalog
         self._end = weakref.finalize(self, self._link.abandon)
         self._end.atexit = False
 
@@ -130,7 +131,12 @@ class McpServer(Unique):
                 f"MCP server '{self.name}' is not connected: call connect(), or use it in a with block",
                 Status.STATE,
             )
-        return [self._tool(one) for one in self._link.catalog.offers]
+        catalog, made = self._listed
+        if catalog is not self._link.catalog:
+            catalog = self._link.catalog
+            made = tuple(self._tool(one) for one in catalog.offers)
+            self._listed = catalog, made
+        return list(made)
 
     @property
     def problems(self) -> tuple[str, ...]:
