@@ -302,6 +302,7 @@ def test_a_server_that_changes_its_tools(engine: sotto.Engine, kind: str) -> Non
     """A tool of an agent stays what it was when the agent was made, or cannot be called."""
     with server(kind) as board:
         before = board.tools
+        assert all(one is other for one, other in zip(before, board.tools, strict=True))
         assert ask(engine, [board], call("rebuild")).calls[0].result == "rebuilt"
         made = [
             call("count", {"numbers": [1]}),
@@ -312,6 +313,7 @@ def test_a_server_that_changes_its_tools(engine: sotto.Engine, kind: str) -> Non
         changed, gone, same = ask(engine, before, *made).calls
         assert changed.status == "failed" and "changed the schema of 'count'" in changed.result
         assert gone.status == "failed" and "no tool 'read_board' any more" in gone.result
+        assert "read_board" not in [one.name for one in board.tools] and len(board.tools) == len(before) - 1
         assert same.status == "done"
         board.connect()
         count = next(one for one in board.tools if one.name == "count")

@@ -228,3 +228,15 @@ def test_embeddings(folder: Path) -> None:
         assert len(runner.send_embedding_request(EmbeddingRequest(long, truncate_sequence=True))) == 1
     with Runner(HOUSE, options=OPTIONS) as runner, pytest.raises(RunnerError, match="embed"):
         runner.send_embedding_request(EmbeddingRequest("x"))
+
+
+def test_a_draft_is_not_for_a_model_that_embeds(tmp_path: Path) -> None:
+    model = make_tiny.transformer("llama", 1)
+    model.values_of(make_tiny.UINT32, pooling_type=1)
+    model.write(tmp_path / "embeds.gguf")
+    write_models(tmp_path)
+    draft = Which.GGUF(str(tmp_path), "2.gguf")
+    with Runner(Which.GGUF(str(tmp_path), "1.gguf"), which_draft=draft, speculative_gamma=2) as runner:
+        runner.add_model(Which.GGUF(str(tmp_path), "embeds.gguf"), "embeds")
+        assert len(runner.send_embedding_request(EmbeddingRequest("hello there"), "embeds")) == 1
+        assert text(runner)
