@@ -37,7 +37,7 @@ def check_speech() -> str:
         "SOTTO_LIBRARY": str(BUILD / "release" / "out" / "libsotto.so"),
     }
     printed = run(
-        [PYTHON, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "tests/speech"], env=env, timeout=1200
+        [PYTHON, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "tests/speech"], env=env, timeout=2400
     )
     figures = [line[len("speech: ") :] for line in printed.splitlines() if line.startswith("speech: ")]
     return "; ".join([last_line(printed), *figures])
