@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from .._json import load
@@ -24,7 +24,7 @@ from .responses import (
     ImageGenerationResponseFormat,
     SpeechGenerationResponse,
 )
-from .searching import EMBEDDERS
+from .searching import EMBEDDERS, SearchCallback
 from .sessions import Sessions
 from .source import name_of
 from .streams import ChunkStream
@@ -115,7 +115,7 @@ class Runner(Manages):
         seed: int | None = None,
         enable_search: bool = False,
         search_embedding_model: str | None = None,
-        search_callback: Callable[[str], Any] | None = None,
+        search_callback: SearchCallback | None = None,
         tool_callbacks: Mapping[str, ToolCallback] | None = None,
         mcp_client_config: McpClientConfigPy | None = None,
         code_execution_config: CodeExecutionConfig | None = None,

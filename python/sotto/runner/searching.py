@@ -8,12 +8,14 @@ from typing import Any
 
 from .._handle import Unique
 from .._minilm import FILE, MINILM
-from ..agent import Search, Tool
+from ..agent import HitSource, Search, Tool
 from ..engine import Engine
+from ..store import Store
 from .models import Which
 from .refusals import refuse
 from .tools import SearchContextSize, WebSearchOptions
 
+SearchCallback = Callable[[str], Any] | HitSource | Store
 NAME = "web_search"
 GEMMA = "embedding_gemma"
 EMBEDDERS = {  # names of `search_embedding_model` that the runner loads
@@ -37,7 +39,7 @@ class Searching(Unique):
         embedder: Id of the model that ranks; None: any that embeds; without one, words alone.
     """
 
-    def __init__(self, engine: Engine, source: Callable[[str], Any], embedder: str | None) -> None:
+    def __init__(self, engine: Engine, source: SearchCallback, embedder: str | None) -> None:
         self._searches = {
             size: Search(
                 engine,

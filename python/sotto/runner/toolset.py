@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -15,7 +15,7 @@ from .errors import RunnerError
 from .files import Files
 from .refusals import refuse
 from .requests import ChatCompletionRequest, ToolChoice
-from .searching import EMBEDDERS, Searching
+from .searching import EMBEDDERS, SearchCallback, Searching
 from .servers import Servers
 from .sessions import StoredSession
 from .toolkit import Offers, Schema, ToolCallback, Toolkit, told
@@ -51,7 +51,7 @@ class Toolset(Unique):
             typed("mcp_client_config", config, McpClientConfigPy)
             self._servers = Servers(config)
 
-    def open_search(self, engine: Engine, source: Callable[[str], Any], embedder: str | None) -> None:
+    def open_search(self, engine: Engine, source: SearchCallback, embedder: str | None) -> None:
         """Makes the search."""
         self._search = Searching(engine, source, embedder)
 
