@@ -31,6 +31,12 @@ from tiny_encoder import WIDTH, TinyEncoder
 
 MARA = {"name": "Mara", "role": "innkeeper", "place": "the Kettle and Crow", "facts": ["The king is gold."]}
 COMMAND = [sys.executable, "-m", "sotto.cli", "mcp", "--threads", "1"]
+INTERRUPTIBLE = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which whoever runs the tests may ignore
+from sotto.cli import main
+sys.exit(main())
+"""
 READY = "sotto mcp: ready at "
 
 
@@ -182,7 +188,8 @@ def test_http_needs_the_token(engine: sotto.Engine, script: list[str], mara: str
 
 def test_ctrl_c_ends_it_while_the_input_is_open(script: list[str], mara: str) -> None:
     with subprocess.Popen(
-        [*COMMAND, *script, "--character", mara], env=ENVIRONMENT, text=True,
+        [sys.executable, "-c", INTERRUPTIBLE, *COMMAND[3:], *script, "--character", mara],
+        env=ENVIRONMENT, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
