@@ -101,6 +101,15 @@ class Listener:
         self._thread.join()
 
 
+def open_files(process: Path) -> int:
+    """The least of several counts: the server may still be closing the connection of `ask()`."""
+    counts = []
+    for _ in range(5):
+        time.sleep(0.05)
+        counts.append(len(list((process / "fd").iterdir())))
+    return min(counts)
+
+
 def size(server: serving.Served) -> dict[str, int]:
     """What the server's process has, and what its answers are."""
     process = Path(f"/proc/{server.process.pid}")
@@ -109,7 +118,7 @@ def size(server: serving.Served) -> dict[str, int]:
     live = sum(float(line.split()[-1]) for line in told.splitlines() if line.startswith("sotto_answers{"))
     return {
         "rss": pages * os.sysconf("SC_PAGE_SIZE"),
-        "files": len(list((process / "fd").iterdir())),
+        "files": open_files(process),
         "threads": len(list((process / "task").iterdir())),
         "live": int(live),
     }
