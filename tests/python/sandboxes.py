@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from sotto.agent import Agent, Answer, Permissions, PythonSandbox, SandboxError,
 from sotto.agent.sandbox import walls
 
 LINUX = sys.platform == "linux"
+SLEEP = "import time\ntime.sleep(30)"
 OUTER = ("namespaces", "landlock")  # the wall around files; the first needs bubblewrap
 SHORT = SandboxLimits(time_limit=1.5, cpu_time=0.3, memory_mb=192, files=64, disk_mb=8, file_mb=4, threads=8)
 
@@ -67,3 +69,10 @@ def ask(engine: sotto.Engine, sandbox: PythonSandbox, *codes: str, **rules: Any)
     engine.unload_model("npc")
     assert answer.text == "Well."
     return answer
+
+
+def without_process(shared: PythonSandbox) -> Iterator[PythonSandbox]:
+    """Yields a sandbox that has no process, and ends its processes afterwards."""
+    yield shared
+    for one in list(shared._sessions):
+        shared.end_session(one)

@@ -216,7 +216,7 @@ def test_addresses_are_checked(kind: Any) -> None:
 def test_programs_are_checked() -> None:
     secret = {"API_TOKEN": TOKEN}
     assert TOKEN not in repr(McpProcess("a", ["--token", TOKEN], env=secret))
-    assert [*McpProcess("a", env={**secret, "HOME": "/root/somewhere"}).secrets()] == [TOKEN]
+    assert [*McpProcess("a", env={**secret, "HOME": "/home/somewhere"}).secrets()] == [TOKEN]
     words = ["--token", f"{TOKEN}1", f"--api-key={TOKEN}2", "--key", "-v", "/a/path/of/files"]
     assert [*McpProcess("a", words).secrets()] == [f"{TOKEN}1", f"{TOKEN}2"]
     for given, error in (

@@ -13,14 +13,13 @@ import pytest
 
 import sotto
 import sotto.aio
-from sandboxes import HERE, LINUX, ask, open_sandbox
+from sandboxes import HERE, LINUX, SLEEP, ask, open_sandbox, without_process
 from sotto.agent import (
     PythonSandbox,
     SandboxLimits,
 )
 
 pytestmark = [pytest.mark.row("E-096"), pytest.mark.skipif(not LINUX, reason="sandboxes need Linux")]
-SLEEP = "import time\ntime.sleep(30)"
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +29,8 @@ def shared() -> Iterator[PythonSandbox]:
 
 
 @pytest.fixture
-def sandbox(shared: PythonSandbox, request: pytest.FixtureRequest) -> Iterator[PythonSandbox]:
-    """A sandbox without a process."""
-    yield shared
-    for one in list(shared._sessions):
-        shared.end_session(one)
+def sandbox(shared: PythonSandbox) -> Iterator[PythonSandbox]:
+    yield from without_process(shared)
 
 
 # Calls

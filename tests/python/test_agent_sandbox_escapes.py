@@ -93,7 +93,7 @@ ACTS = {
 REFUSED = {
     "connect": "found = socket.create_connection(('127.0.0.1', 80), timeout=1)",
     "dns": "found = socket.getaddrinfo('example.com', 80)",
-    "root": "found = open('/root/.bashrc').read()",
+    "root": "found = os.listdir(os.path.expanduser('~root'))",
     "memory of the machine": "found = open('/dev/mem', 'rb').read(1)",
     "kernel memory": "found = open('/dev/kmem', 'rb').read(1)",
     "disk": "found = open('/dev/vda', 'rb').read(1)",

@@ -22,7 +22,7 @@ import sotto
 import sotto.aio
 from agent_script import call, calls, play, says
 from conftest import ENVIRONMENT
-from sandboxes import HERE, LINUX, ask, gone, pid_of
+from sandboxes import HERE, LINUX, SLEEP, ask, gone, pid_of, without_process
 from sotto.agent import (
     Permissions,
     PythonSandbox,
@@ -32,7 +32,6 @@ from sotto.agent import (
 )
 
 pytestmark = [pytest.mark.row("E-096"), pytest.mark.skipif(not LINUX, reason="sandboxes need Linux")]
-SLEEP = "import time\ntime.sleep(30)"
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +41,8 @@ def shared() -> Iterator[PythonSandbox]:
 
 
 @pytest.fixture
-def sandbox(shared: PythonSandbox, request: pytest.FixtureRequest) -> Iterator[PythonSandbox]:
-    """A sandbox without a process."""
-    yield shared
-    for one in list(shared._sessions):
-        shared.end_session(one)
+def sandbox(shared: PythonSandbox) -> Iterator[PythonSandbox]:
+    yield from without_process(shared)
 
 
 # Sessions

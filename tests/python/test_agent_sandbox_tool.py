@@ -11,7 +11,7 @@ import pytest
 import sotto
 import sotto.aio
 from agent_script import call, calls, options, play, says
-from sandboxes import LINUX, ask, gone, pid_of
+from sandboxes import LINUX, SLEEP, ask, gone, pid_of, without_process
 from sotto.agent import (
     Agent,
     ApprovalRequest,
@@ -23,7 +23,6 @@ from sotto.agent import (
 )
 
 pytestmark = [pytest.mark.row("E-096"), pytest.mark.skipif(not LINUX, reason="sandboxes need Linux")]
-SLEEP = "import time\ntime.sleep(30)"
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +32,8 @@ def shared() -> Iterator[PythonSandbox]:
 
 
 @pytest.fixture
-def sandbox(shared: PythonSandbox, request: pytest.FixtureRequest) -> Iterator[PythonSandbox]:
-    """A sandbox without a process."""
-    yield shared
-    for one in list(shared._sessions):
-        shared.end_session(one)
+def sandbox(shared: PythonSandbox) -> Iterator[PythonSandbox]:
+    yield from without_process(shared)
 
 
 def test_a_model_runs_code(engine: sotto.Engine, sandbox: PythonSandbox) -> None:

@@ -15,8 +15,7 @@ import pytest
 import sotto
 import sotto.aio
 from agent_script import call, calls, options, play, says
-from made_backend import Made
-from search_models import Topics
+from searches import ASKS, BELL, OVEN, search, search_engine, tokens
 from sotto.agent import (
     Agent,
     AuditLog,
@@ -30,28 +29,11 @@ from sotto.agent import (
 from sotto.agent.search.chunks import passages
 from sotto.agent.search.hit import clean
 
-BELL = {"title": "The bell", "text": "The bell of Millbrook hangs in the tower.", "url": "book:12"}
-OVEN = {"title": "Bread", "text": "An oven needs an hour of heat.", "url": "book:40"}
-ASKS = calls(call("search", {"query": "the bell"}))
-
 
 @pytest.fixture(scope="module")
 def house() -> Iterator[sotto.Engine]:
-    """The house model, whose tokenizer counts, and a double that embeds: "words"."""
-    with sotto.Engine(mode="prioritize_compute", threads=1) as made:
-        made.load_model("sotto/house")
-        made.add_backend(Made(Topics("bell chime carillon", "oven bread loaf")))
-        made.load_model("words", path="-", backend="made")
+    with search_engine() as made:
         yield made
-
-
-def tokens(engine: sotto.Engine, text: str) -> int:
-    body = {"model": "sotto/house", "content": text, "add_special": False}
-    return len(json.loads(engine.tokenize(body))["tokens"])
-
-
-def search(engine: sotto.Engine, source: Any, **fields: Any) -> Search:
-    return Search(engine, source, **{"model": "sotto/house", "embedder": None, **fields})
 
 
 # Blocking and asyncio agents

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 import sotto
-from agent_script import options
 from runner_house import chat, said
-from runner_script import HI, OPEN, PLAYS
+from runner_script import HI, OPEN, scripted_runners
 from sotto.runner import (
     AgentPermission,
     AgentToolApproval,
@@ -18,7 +17,6 @@ from sotto.runner import (
     AgentToolKind,
     AgentToolSource,
     Runner,
-    Which,
 )
 
 Made = Callable[..., Runner]
@@ -26,18 +24,7 @@ Made = Callable[..., Runner]
 
 @pytest.fixture
 def made(engine: sotto.Engine) -> Iterator[Made]:
-    """Makes runners on the scripted backend."""
-    engine.load_model("npc", options=options(PLAYS))
-    runners: list[Runner] = []
-
-    def make(**callbacks: Callable[[str, dict[str, Any]], Any]) -> Runner:
-        runners.append(Runner(Which.GGUF("npc", "x.gguf"), tool_callbacks=callbacks, engine=engine))
-        return runners[-1]
-
-    yield make
-    for one in runners:
-        one.close()
-    assert engine.sessions() == {}
+    yield from scripted_runners(engine)
 
 
 @pytest.mark.row("E-131", "E-132")

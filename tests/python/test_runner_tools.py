@@ -18,10 +18,9 @@ from typing import Any
 import pytest
 
 import sotto
-from agent_script import options
 from conftest import ENVIRONMENT
 from runner_house import HOUSE, chat, said, stream
-from runner_script import GATE, HI, OPEN, PLAYS, RING, user
+from runner_script import GATE, HI, OPEN, RING, scripted_runners, user
 from sotto.runner import (
     AgentPermission,
     AgentToolApproval,
@@ -41,18 +40,7 @@ Made = Callable[..., Runner]
 
 @pytest.fixture
 def made(engine: sotto.Engine) -> Iterator[Made]:
-    """Makes runners on the scripted backend."""
-    engine.load_model("npc", options=options(PLAYS))
-    runners: list[Runner] = []
-
-    def make(**callbacks: Callable[[str, dict[str, Any]], Any]) -> Runner:
-        runners.append(Runner(Which.GGUF("npc", "x.gguf"), tool_callbacks=callbacks, engine=engine))
-        return runners[-1]
-
-    yield make
-    for one in runners:
-        one.close()
-    assert engine.sessions() == {}
+    yield from scripted_runners(engine)
 
 
 @pytest.mark.row("E-026", "E-118", "E-455", "E-534", "E-535", "E-536", "E-537", "E-538", "E-539", "E-540")
