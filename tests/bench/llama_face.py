@@ -18,13 +18,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
 from machine import Busy, processor
 from models import Model, model
 from peers import ROOT
+from sides import Ask, side, words
 
 sys.path.append(str(ROOT / "tests" / "faces"))
 
@@ -42,31 +43,11 @@ LIMITS = {
     "memory_ratio": ("<=", 0.7),
 }
 IMPORT_MS = 40.0
-Ask = Callable[..., dict[str, Any]]
 
 
-@contextmanager
-def side(python: str, module: str, path: Path, threads: int) -> Iterator[Ask]:
-    """Starts a side and yields the function that asks it."""
-    words = [python, str(SIDE), module, str(path), str(threads)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(words, **pipes) as process:  # type: ignore[call-overload]
-
-        def ask(do: str, **given: Any) -> dict[str, Any]:
-            process.stdin.write(json.dumps({"do": do, **given}) + "\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
-            if not line:
-                sys.exit(f"{module} ended while it was asked for '{do}'")
-            return dict(json.loads(line))
-
-        yield ask
-        process.stdin.close()
-
-
-def words(one: Model, chance: random.Random, count: int) -> str:
-    """Returns words, each a token of the model."""
-    return " ".join(chance.choices(one.words, k=count))
+def start(python: str, module: str, path: Path, threads: int) -> AbstractContextManager[Ask]:
+    """Starts a side."""
+    return side([python, str(SIDE), module, str(path), str(threads)], module)
 
 
 def lasting(sides: dict[str, Ask], one: Model, chance: random.Random) -> dict[str, Any]:
@@ -96,8 +77,8 @@ def compared(one: Model, theirs: str, threads: int, runs: int) -> dict[str, floa
     seen: dict[str, list[dict[str, dict[str, Any]]]] = {}
     with ExitStack() as stack:
         sides = {
-            "ours": stack.enter_context(side(sys.executable, "sotto.llama", one.path, threads)),
-            "theirs": stack.enter_context(side(theirs, "llama_cpp", one.path, threads)),
+            "ours": stack.enter_context(start(sys.executable, "sotto.llama", one.path, threads)),
+            "theirs": stack.enter_context(start(theirs, "llama_cpp", one.path, threads)),
         }
         for run in range(-1, runs):  # the first one warms up
             for name, asked in questions(sides, one, random.Random(run)):
@@ -124,7 +105,7 @@ def both(theirs: str) -> list[tuple[str, str, str]]:
 
 def four(python: str, module: str, one: Model, threads: int) -> float:
     """Returns the MB of a fresh process after four conversations."""
-    with side(python, module, one.path, threads) as ask:
+    with start(python, module, one.path, threads) as ask:
         chance = random.Random(0)
         lines = [words(one, chance, LINE) for _ in range(4)]
         ask("together", system=words(one, chance, SYSTEM), lines=lines)

@@ -18,7 +18,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ import peers
 from machine import Busy, processor
 from models import Model, model
 from peers import ROOT
+from sides import Ask, side, words
 
 SIDE = Path(__file__).with_name("runner_side.py")
 THEIRS = "mistralrs==0.9.5"
@@ -36,34 +37,14 @@ LIMITS = {
     "ttft_ratio": ("<=", 0.7),
     "switch_ratio": ("<=", 0.5),
 }
-Ask = Callable[..., dict[str, Any]]
 Seen = dict[str, list[dict[str, dict[str, Any]]]]
 
 
-@contextmanager
-def side(python: str, module: str, path: Path, threads: int) -> Iterator[Ask]:
-    """Starts a side and yields the function that asks it."""
+def start(python: str, module: str, path: Path, threads: int) -> AbstractContextManager[Ask]:
+    """Starts a side, without what it logs."""
     counts = {"OMP_NUM_THREADS": str(threads), "RAYON_NUM_THREADS": str(threads)}
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    words = [python, str(SIDE), module, str(path)]
-    quiet = {"stderr": subprocess.DEVNULL, "env": {**os.environ, **counts}}
-    with subprocess.Popen(words, **pipes, **quiet) as process:
-
-        def ask(do: str, **given: Any) -> dict[str, Any]:
-            process.stdin.write(json.dumps({"do": do, **given}) + "\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
-            if not line:
-                sys.exit(f"{module} ended while it was asked for '{do}'")
-            return dict(json.loads(line))
-
-        yield ask
-        process.stdin.close()
-
-
-def words(one: Model, chance: random.Random, count: int) -> str:
-    """Returns words, each a token of the model."""
-    return " ".join(chance.choices(one.words, k=count))
+    command = [python, str(SIDE), module, str(path)]
+    return side(command, module, stderr=subprocess.DEVNULL, env={**os.environ, **counts})
 
 
 def questions(one: Model, chance: random.Random) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -77,9 +58,9 @@ def questions(one: Model, chance: random.Random) -> Iterator[tuple[str, dict[str
 
 def switched(sides: dict[str, tuple[str, str]], one: Model, threads: int) -> dict[str, dict[str, Any]]:
     """Returns the seconds of a switch of each side."""
-    with side(*sides["ours"], one.path, threads) as ask:
+    with start(*sides["ours"], one.path, threads) as ask:
         ours = ask("loaded", said="Hello")["seconds"]
-    with side(*sides["theirs"], one.path, threads) as ask:
+    with start(*sides["theirs"], one.path, threads) as ask:
         theirs = ask("opened")["seconds"] + ask("chat", said="Hello", tokens=1)["first"]
     return {"ours": {"seconds": ours}, "theirs": {"seconds": theirs}}
 
@@ -89,7 +70,7 @@ def compared(one: Model, theirs: str, threads: int, runs: int) -> dict[str, floa
     seen: Seen = {}
     sides = {"ours": (sys.executable, "sotto.runner"), "theirs": (theirs, "mistralrs")}
     with ExitStack() as stack:
-        asks = {who: stack.enter_context(side(*of, one.path, threads)) for who, of in sides.items()}
+        asks = {who: stack.enter_context(start(*of, one.path, threads)) for who, of in sides.items()}
         for run in range(-1, runs):  # the first one warms up
             for name, asked in questions(one, random.Random(run)):
                 order = random.Random(f"{run} {name}").sample(list(asks), 2)
