@@ -34,10 +34,11 @@ enum {
  * Operations that a model performs, as bit flags: bit n is the sotto_op of value n. A request for any other
  * operation fails at once, with SOTTO_ERROR_UNSUPPORTED and the names of those that the model performs.
  *
- * EMBED, TRANSCRIBE, TRANSLATE and RERANK are operations with data. A stream of one works in units of the
- * backend's choice, such as texts or seconds of sound, reported like prompt tokens: `prompt_tokens` of them
- * at first, `evaluated` by a step, `remaining` after it. A step may also generate text, delivered at once,
- * and data. The step that ends the stream sets `finish` and `result`.
+ * EMBED, TRANSCRIBE, TRANSLATE, RERANK, IMAGE_GENERATE and IMAGE_MATTE are operations with data. A stream of
+ * one works in units of the backend's choice, such as texts, seconds of sound or denoise steps, reported like
+ * prompt tokens: `prompt_tokens` of them at first, `evaluated` by a step, `remaining` after it. A step may
+ * also generate text, delivered at once, and data. The step that ends the stream sets `finish` and `result`.
+ * Of the image operations, each step that completes units sends SOTTO_EVENT_PROGRESS.
  */
 typedef uint32_t sotto_operations;
 enum {
@@ -53,7 +54,9 @@ enum {
     SOTTO_OPERATION_TRANSCRIBE     = 16384,
     SOTTO_OPERATION_TRANSLATE      = 32768,
     SOTTO_OPERATION_RERANK         = 65536,
-    SOTTO_OPERATION_SLOTS          = 2097152
+    SOTTO_OPERATION_SLOTS          = 2097152,
+    SOTTO_OPERATION_IMAGE_GENERATE = 16777216,
+    SOTTO_OPERATION_IMAGE_MATTE    = 33554432
 };
 
 /** Receives the progress of `open`, 0 to 1. Nonzero: `open` stops and returns SOTTO_ERROR_CANCELLED. */

@@ -47,6 +47,11 @@
  *     SOTTO_OP_TRANSCRIBE: file (a path) or input_audio, language, prompt, task, temperature,
  *     beam_size, timestamp_granularities;  SOTTO_OP_TRANSLATE: input, source_language, target_language,
  *     target_prefix, beam_size, temperature
+ *     SOTTO_OP_IMAGE_GENERATE: prompt, negative_prompt, n, size ("512x512"), steps, quality, guidance_scale,
+ *     seed, image (base64 or data URL: the image to start from), mask, strength, output_format,
+ *     output_compression, response_format ("b64_json" or "data"), partial_images, embed_metadata
+ *     SOTTO_OP_IMAGE_MATTE: image, mask_only, refine_edges, output_format, output_compression,
+ *     response_format
  *
  *     SOTTO_OP_RESPOND: model, input (text or items), instructions, previous_response_id, store,
  *     max_output_tokens, text.format, tools, tool_choice, reasoning.effort, truncation, metadata, and the
@@ -163,7 +168,20 @@ enum {
      * be cancelled. The new file appears when it is complete, and replaces an earlier one. `json` of
      * REQUEST_DONE: {"path", "type", "bytes", "source_bytes"}.
      */
-    SOTTO_OP_QUANTIZE = 23
+    SOTTO_OP_QUANTIZE = 23,
+    /**
+     * Generates images from a prompt, with OpenAI's image fields. Each denoise step sends
+     * SOTTO_EVENT_PROGRESS; with `partial_images`, previews arrive as SOTTO_EVENT_DATA, whose `json` has
+     * "partial": true. Each image is encoded as PNG or WebP. The response has them as base64; with
+     * `response_format` "data", each is a SOTTO_EVENT_DATA instead, whose `json` has "index", "seed",
+     * "width", "height" and "format". The guardrails of the stage `image_prompt` check the prompt first.
+     */
+    SOTTO_OP_IMAGE_GENERATE = 24,
+    /**
+     * Removes the background of an image: same size, alpha from a segmentation model, and the colours of
+     * the foreground. Response and events: as of SOTTO_OP_IMAGE_GENERATE.
+     */
+    SOTTO_OP_IMAGE_MATTE = 25
 };
 
 /** Request flags, combined with bitwise or. */

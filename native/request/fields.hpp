@@ -28,6 +28,7 @@ inline constexpr RequestField dry_sequence_breakers{.name = "dry_sequence_breake
 inline constexpr RequestField dynatemp_exponent{.name = "dynatemp_exponent", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 100, .fallback = 1};
 inline constexpr RequestField dynatemp_range{.name = "dynatemp_range", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 100, .fallback = 0};
 inline constexpr RequestField echo{.name = "echo", .type = FieldType::Boolean, .operations = 0x4, .fallback = 0};
+inline constexpr RequestField embed_metadata{.name = "embed_metadata", .type = FieldType::Boolean, .operations = 0x1000000, .fallback = 1};
 inline constexpr const char* k_encoding_format[] = {"float", "base64", nullptr};
 inline constexpr RequestField encoding_format{.name = "encoding_format", .type = FieldType::Choice, .operations = 0x2000, .choices = k_encoding_format};
 inline constexpr RequestField file{.name = "file", .type = FieldType::Text, .operations = 0x4000, .min_bytes = 1, .max_bytes = 4096};
@@ -38,8 +39,10 @@ inline constexpr RequestField grammar{.name = "grammar", .type = FieldType::Text
 inline constexpr const char* k_grammar_type[] = {"gbnf", "regex", "lark", nullptr};
 inline constexpr RequestField grammar_type{.name = "grammar_type", .type = FieldType::Choice, .operations = 0x200ce, .choices = k_grammar_type};
 inline constexpr RequestField guardrails{.name = "guardrails", .type = FieldType::Other, .operations = 0x100000};
+inline constexpr RequestField guidance_scale{.name = "guidance_scale", .type = FieldType::Number, .operations = 0x1000000, .min = 0, .max = 100};
 inline constexpr RequestField id_slot{.name = "id_slot", .type = FieldType::Integer, .operations = 0x22000e, .min = -1, .max = 65535, .fallback = -1};
 inline constexpr RequestField ignore_eos{.name = "ignore_eos", .type = FieldType::Boolean, .operations = 0x2008e, .fallback = 0};
+inline constexpr RequestField image{.name = "image", .type = FieldType::Text, .operations = 0x3000000, .min_bytes = 1};
 inline constexpr RequestField imatrix{.name = "imatrix", .type = FieldType::Text, .operations = 0x800000};
 inline constexpr RequestField input{.name = "input", .type = FieldType::Other, .operations = 0x12a000, .items = 2048};
 inline constexpr RequestField input_audio{.name = "input_audio", .type = FieldType::Other, .operations = 0x4000};
@@ -53,6 +56,8 @@ inline constexpr RequestField language{.name = "language", .type = FieldType::Te
 inline constexpr RequestField logit_bias{.name = "logit_bias", .type = FieldType::Other, .operations = 0x2008e, .items = 4096};
 inline constexpr RequestField logprobs{.name = "logprobs", .type = FieldType::Other, .operations = 0x8e, .max = 20};
 inline constexpr RequestField lora{.name = "lora", .type = FieldType::Other, .operations = 0x2128e, .items = 16, .max_bytes = 128};
+inline constexpr RequestField mask{.name = "mask", .type = FieldType::Text, .operations = 0x1000000, .min_bytes = 1};
+inline constexpr RequestField mask_only{.name = "mask_only", .type = FieldType::Boolean, .operations = 0x2000000, .fallback = 0};
 inline constexpr RequestField max_completion_tokens{.name = "max_completion_tokens", .type = FieldType::Integer, .operations = 0x8e, .min = 1, .max = 2147483647};
 inline constexpr RequestField max_output_tokens{.name = "max_output_tokens", .type = FieldType::Integer, .operations = 0x20000, .min = 1, .max = 2147483647};
 inline constexpr RequestField max_tokens{.name = "max_tokens", .type = FieldType::Integer, .operations = 0x8e, .min = 1, .max = 2147483647};
@@ -63,21 +68,28 @@ inline constexpr RequestField min_p{.name = "min_p", .type = FieldType::Number, 
 inline constexpr RequestField mirostat{.name = "mirostat", .type = FieldType::Integer, .operations = 0x2008e, .min = 0, .max = 2, .fallback = 0};
 inline constexpr RequestField mirostat_eta{.name = "mirostat_eta", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 10, .fallback = 0.1};
 inline constexpr RequestField mirostat_tau{.name = "mirostat_tau", .type = FieldType::Number, .operations = 0x2008e, .min = 0, .max = 100, .fallback = 5};
-inline constexpr RequestField model{.name = "model", .type = FieldType::Other, .operations = 0x23e3fe};
-inline constexpr RequestField n{.name = "n", .type = FieldType::Integer, .operations = 0xe, .min = 1, .max = 128, .fallback = 1};
+inline constexpr RequestField model{.name = "model", .type = FieldType::Other, .operations = 0x323e3fe};
+inline constexpr RequestField n{.name = "n", .type = FieldType::Integer, .operations = 0x100000e, .min = 1, .max = 128, .fallback = 1};
 inline constexpr RequestField n_keep{.name = "n_keep", .type = FieldType::Integer, .operations = 0x2008e, .min = -1, .max = 2147483647, .fallback = -1};
 inline constexpr RequestField n_probs{.name = "n_probs", .type = FieldType::Integer, .operations = 0x8e, .min = 0, .max = 20, .fallback = 0};
+inline constexpr RequestField negative_prompt{.name = "negative_prompt", .type = FieldType::Text, .operations = 0x1000000, .max_bytes = 65536};
 inline constexpr RequestField normalize{.name = "normalize", .type = FieldType::Boolean, .operations = 0x2000, .fallback = 1};
 inline constexpr const char* k_on_budget[] = {"wait", "fail", "shrink", nullptr};
-inline constexpr RequestField on_budget{.name = "on_budget", .type = FieldType::Choice, .operations = 0x23e3fe, .choices = k_on_budget};
+inline constexpr RequestField on_budget{.name = "on_budget", .type = FieldType::Choice, .operations = 0x323e3fe, .choices = k_on_budget};
+inline constexpr RequestField output_compression{.name = "output_compression", .type = FieldType::Integer, .operations = 0x3000000, .min = 0, .max = 100, .fallback = 100};
+inline constexpr const char* k_output_format[] = {"png", "webp", nullptr};
+inline constexpr RequestField output_format{.name = "output_format", .type = FieldType::Choice, .operations = 0x3000000, .choices = k_output_format};
 inline constexpr RequestField parallel_tool_calls{.name = "parallel_tool_calls", .type = FieldType::Boolean, .operations = 0x200c2};
 inline constexpr RequestField parse_special{.name = "parse_special", .type = FieldType::Boolean, .operations = 0x10, .fallback = 1};
+inline constexpr RequestField partial_images{.name = "partial_images", .type = FieldType::Integer, .operations = 0x1000000, .min = 0, .max = 3, .fallback = 0};
 inline constexpr RequestField path{.name = "path", .type = FieldType::Text, .operations = 0xac0180, .min_bytes = 1};
 inline constexpr RequestField pinned{.name = "pinned", .type = FieldType::Boolean, .operations = 0x1200, .fallback = 0};
 inline constexpr RequestField post_sampling_probs{.name = "post_sampling_probs", .type = FieldType::Boolean, .operations = 0x8e, .fallback = 0};
 inline constexpr RequestField presence_penalty{.name = "presence_penalty", .type = FieldType::Number, .operations = 0x2008e, .min = -10, .max = 10, .fallback = 0};
 inline constexpr RequestField previous_response_id{.name = "previous_response_id", .type = FieldType::Text, .operations = 0x20000, .min_bytes = 1, .max_bytes = 128};
-inline constexpr RequestField prompt{.name = "prompt", .type = FieldType::Other, .operations = 0x408c};
+inline constexpr RequestField prompt{.name = "prompt", .type = FieldType::Other, .operations = 0x100408c};
+inline constexpr const char* k_quality[] = {"auto", "low", "medium", "high", "standard", "hd", nullptr};
+inline constexpr RequestField quality{.name = "quality", .type = FieldType::Choice, .operations = 0x1000000, .choices = k_quality};
 inline constexpr RequestField query{.name = "query", .type = FieldType::Text, .operations = 0x10000, .min_bytes = 1};
 inline constexpr RequestField reasoning{.name = "reasoning", .type = FieldType::Other, .operations = 0x20000};
 inline constexpr RequestField reasoning_budget_message{.name = "reasoning_budget_message", .type = FieldType::Text, .operations = 0x200c2, .max_bytes = 4096};
@@ -86,24 +98,28 @@ inline constexpr const char* k_reasoning_effort[] = {"none", "minimal", "low", "
 inline constexpr RequestField reasoning_effort{.name = "reasoning_effort", .type = FieldType::Choice, .operations = 0x200c2, .choices = k_reasoning_effort};
 inline constexpr const char* k_reasoning_format[] = {"none", "auto", "deepseek", nullptr};
 inline constexpr RequestField reasoning_format{.name = "reasoning_format", .type = FieldType::Choice, .operations = 0x200c2, .choices = k_reasoning_format};
+inline constexpr RequestField refine_edges{.name = "refine_edges", .type = FieldType::Boolean, .operations = 0x2000000, .fallback = 1};
 inline constexpr RequestField repeat_last_n{.name = "repeat_last_n", .type = FieldType::Integer, .operations = 0x2008e, .min = -1, .max = 2147483647, .fallback = 64};
 inline constexpr RequestField repeat_penalty{.name = "repeat_penalty", .type = FieldType::Number, .operations = 0x2008e, .min = 0.01, .max = 10, .fallback = 1};
-inline constexpr RequestField response_format{.name = "response_format", .type = FieldType::Other, .operations = 0xce};
+inline constexpr RequestField response_format{.name = "response_format", .type = FieldType::Other, .operations = 0x30000ce};
 inline constexpr RequestField return_documents{.name = "return_documents", .type = FieldType::Boolean, .operations = 0x10000, .fallback = 0};
 inline constexpr RequestField return_progress{.name = "return_progress", .type = FieldType::Boolean, .operations = 0x2000e, .fallback = 0};
 inline constexpr RequestField return_settings{.name = "return_settings", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
 inline constexpr RequestField return_tokens{.name = "return_tokens", .type = FieldType::Boolean, .operations = 0xe, .fallback = 0};
 inline constexpr RequestField samplers{.name = "samplers", .type = FieldType::Other, .operations = 0x2008e, .items = 32, .max_bytes = 40};
-inline constexpr RequestField seed{.name = "seed", .type = FieldType::Integer, .operations = 0x2008e, .min = -1, .max = 4294967295, .fallback = -1};
+inline constexpr RequestField seed{.name = "seed", .type = FieldType::Integer, .operations = 0x102008e, .min = -1, .max = 4294967295, .fallback = -1};
 inline constexpr RequestField session{.name = "session", .type = FieldType::Text, .operations = 0x401ec6, .min_bytes = 1, .max_bytes = 128};
+inline constexpr RequestField size{.name = "size", .type = FieldType::Other, .operations = 0x1000000};
 inline constexpr RequestField source_language{.name = "source_language", .type = FieldType::Text, .operations = 0x8000, .min_bytes = 1, .max_bytes = 32};
 inline constexpr RequestField special{.name = "special", .type = FieldType::Boolean, .operations = 0x20, .fallback = 1};
 inline constexpr const char* k_stage[] = {"input", "output", "image_prompt", nullptr};
 inline constexpr RequestField stage{.name = "stage", .type = FieldType::Choice, .operations = 0x100000, .choices = k_stage};
+inline constexpr RequestField steps{.name = "steps", .type = FieldType::Integer, .operations = 0x1000000, .min = 1, .max = 1000};
 inline constexpr RequestField stop{.name = "stop", .type = FieldType::Other, .operations = 0x2000e, .items = 16, .max_bytes = 1024};
 inline constexpr RequestField store{.name = "store", .type = FieldType::Boolean, .operations = 0x20000, .fallback = 1};
 inline constexpr RequestField stream{.name = "stream", .type = FieldType::Boolean, .operations = 0x2000e, .fallback = 0};
 inline constexpr RequestField stream_options{.name = "stream_options", .type = FieldType::Other, .operations = 0xe};
+inline constexpr RequestField strength{.name = "strength", .type = FieldType::Number, .operations = 0x1000000, .min = 0, .max = 1, .fallback = 0.75};
 inline constexpr RequestField suffix{.name = "suffix", .type = FieldType::Text, .operations = 0x84};
 inline constexpr RequestField system{.name = "system", .type = FieldType::Text, .operations = 0x1200};
 inline constexpr RequestField target_language{.name = "target_language", .type = FieldType::Text, .operations = 0x8000, .min_bytes = 1, .max_bytes = 32};
@@ -157,6 +173,7 @@ inline constexpr const RequestField* kAll[] = {
     &dynatemp_exponent,
     &dynatemp_range,
     &echo,
+    &embed_metadata,
     &encoding_format,
     &file,
     &files,
@@ -165,8 +182,10 @@ inline constexpr const RequestField* kAll[] = {
     &grammar,
     &grammar_type,
     &guardrails,
+    &guidance_scale,
     &id_slot,
     &ignore_eos,
+    &image,
     &imatrix,
     &input,
     &input_audio,
@@ -180,6 +199,8 @@ inline constexpr const RequestField* kAll[] = {
     &logit_bias,
     &logprobs,
     &lora,
+    &mask,
+    &mask_only,
     &max_completion_tokens,
     &max_output_tokens,
     &max_tokens,
@@ -194,22 +215,28 @@ inline constexpr const RequestField* kAll[] = {
     &n,
     &n_keep,
     &n_probs,
+    &negative_prompt,
     &normalize,
     &on_budget,
+    &output_compression,
+    &output_format,
     &parallel_tool_calls,
     &parse_special,
+    &partial_images,
     &path,
     &pinned,
     &post_sampling_probs,
     &presence_penalty,
     &previous_response_id,
     &prompt,
+    &quality,
     &query,
     &reasoning,
     &reasoning_budget_message,
     &reasoning_budget_tokens,
     &reasoning_effort,
     &reasoning_format,
+    &refine_edges,
     &repeat_last_n,
     &repeat_penalty,
     &response_format,
@@ -220,13 +247,16 @@ inline constexpr const RequestField* kAll[] = {
     &samplers,
     &seed,
     &session,
+    &size,
     &source_language,
     &special,
     &stage,
+    &steps,
     &stop,
     &store,
     &stream,
     &stream_options,
+    &strength,
     &suffix,
     &system,
     &target_language,

@@ -5,7 +5,7 @@
 
 namespace sotto {
 
-inline constexpr std::int32_t kLastOperation = 23;
+inline constexpr std::int32_t kLastOperation = 25;
 // clang-format off: one name a line
 inline constexpr const char* kOperationNames[] = {
     nullptr, // 0 is no operation
@@ -32,6 +32,8 @@ inline constexpr const char* kOperationNames[] = {
     "slots",
     "edit_session",
     "quantize",
+    "image_generate",
+    "image_matte",
 };
 // clang-format on
 

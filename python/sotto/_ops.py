@@ -27,6 +27,8 @@ Op = Literal[
     "slots",
     "edit_session",
     "quantize",
+    "image_generate",
+    "image_matte",
 ]
 
 OPS: Mapping[str, int] = {
@@ -53,4 +55,6 @@ OPS: Mapping[str, int] = {
     "slots": 21,
     "edit_session": 22,
     "quantize": 23,
+    "image_generate": 24,
+    "image_matte": 25,
 }

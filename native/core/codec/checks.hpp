@@ -46,6 +46,8 @@ void require_text(const Fields& body, const char* key, bool may_be_empty);
 void check_guardrails(const Fields& body);
 // Checks the body of an operation with data; see has_data().
 void check_data(sotto_op op, const Fields& body);
+// Checks the body of an image operation; see is_about_images().
+void check_image(sotto_op op, const Fields& body);
 
 // Throws Error(SOTTO_ERROR_ARGUMENT) for an unknown field within an edit distance of one or two of a known
 // field, and suggests the known field. Returns the other fields that the operation ignores, at most 16.

@@ -110,6 +110,9 @@ bool is_operation(sotto_op op) noexcept;
 // Returns an operation's name, such as "chat".
 const char* operation_name(sotto_op op) noexcept;
 
+// Returns true if an operation generates images, or removes their background.
+bool is_about_images(sotto_op op) noexcept;
+
 // Returns true if an operation produces data (not text) in backend steps.
 bool has_data(sotto_op op) noexcept;
 

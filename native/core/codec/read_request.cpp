@@ -324,8 +324,12 @@ bool is_about_games(sotto_op op) noexcept {
     return op == SOTTO_OP_SAVE_GAME || op == SOTTO_OP_RESTORE_GAME;
 }
 
+bool is_about_images(sotto_op op) noexcept {
+    return op == SOTTO_OP_IMAGE_GENERATE || op == SOTTO_OP_IMAGE_MATTE;
+}
+
 bool has_data(sotto_op op) noexcept {
-    return op >= SOTTO_OP_EMBED && op <= SOTTO_OP_RERANK;
+    return (op >= SOTTO_OP_EMBED && op <= SOTTO_OP_RERANK) || is_about_images(op);
 }
 
 ParsedRequest read_request(sotto_op op, std::string_view text, const std::atomic<bool>* cancelled) {
@@ -409,6 +413,11 @@ ParsedRequest read_request(sotto_op op, std::string_view text, const std::atomic
     case SOTTO_OP_TRANSLATE:
     case SOTTO_OP_RERANK:
         check_data(op, body);
+        break;
+    case SOTTO_OP_IMAGE_GENERATE:
+    case SOTTO_OP_IMAGE_MATTE:
+        check_image(op, body);
+        requested.return_progress = true;
         break;
     default:
         read_completion(op, body, requested);

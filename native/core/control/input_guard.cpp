@@ -123,7 +123,7 @@ void visit_body(sotto_op op, Ordered& body, const Visit& visit) {
 
 bool has_texts(sotto_op op) noexcept {
     return op == SOTTO_OP_CHAT || op == SOTTO_OP_RESPOND || op == SOTTO_OP_COMPLETION ||
-           op == SOTTO_OP_INFILL;
+           op == SOTTO_OP_INFILL || op == SOTTO_OP_IMAGE_GENERATE;
 }
 
 // Replaces a text as its verdict says. Returns true if the text was rewritten.
@@ -174,15 +174,15 @@ GuardedBody guarded_body(
     std::string_view body,
     const std::atomic<bool>* cancelled
 ) {
-    GuardedBody guarded{std::nullopt, unchecked_by(guard, Stage::input)};
-    if (!has_texts(op) || guard->is_empty(Stage::input)) {
+    const auto stage = op == SOTTO_OP_IMAGE_GENERATE ? Stage::image_prompt : Stage::input;
+    GuardedBody guarded{std::nullopt, unchecked_by(guard, stage)};
+    if (!has_texts(op) || guard->is_empty(stage)) {
         return guarded;
     }
     auto request = parse_ordered(body, cancelled);
     bool rewritten = false;
     visit_body(op, request, [&](Ordered& text, const std::string& path, bool is_new) {
-        rewritten =
-            apply(guard->check(Stage::input, text.get_ref<const std::string&>()), text, path) || rewritten;
+        rewritten = apply(guard->check(stage, text.get_ref<const std::string&>()), text, path) || rewritten;
         if (is_new) {
             add(guarded.unchecked, path, text.get<std::string>());
         }

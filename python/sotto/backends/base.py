@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, SottoError, Status
 
-OPERATIONS = ("chat", "completion", "infill", "embed", "transcribe", "translate", "rerank")  # of a `Model`
-WITH_DATA = ("embed", "transcribe", "translate", "rerank")
+WITH_DATA = ("embed", "transcribe", "translate", "rerank", "image_generate", "image_matte")
+OPERATIONS = ("chat", "completion", "infill", *WITH_DATA)  # of a `Model`
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -88,7 +88,8 @@ class Request:
     """A request that a model answers.
 
     Attributes:
-        op: Operation: "chat", "completion", "infill", "embed", "transcribe", "translate" or "rerank".
+        op: Operation: "chat", "completion", "infill", "embed", "transcribe", "translate", "rerank",
+            "image_generate" or "image_matte".
         index: Index of the choice, from 0, where the request asks for several.
         state: The model's own, for example what `Model.units()` has read.
         cached: Units that need no work, such as tokens in a KV cache. Set by `Model.units()`.
@@ -207,6 +208,17 @@ class Model:
 
         Each result has `index` and `relevance_score`.
         """
+        raise NotImplementedError
+
+    def image_generate(self, request: Request) -> Iterator[str | Part]:
+        """Generates images. Returns OpenAI's response: `created`, and `data`, a list of `b64_json` and `seed`.
+
+        A unit is a denoise step. With `response_format` "data", each image is a `Part` with `data`.
+        """
+        raise NotImplementedError
+
+    def image_matte(self, request: Request) -> Iterator[str | Part]:
+        """Removes the background of the body's `image`. Returns as `image_generate()` does."""
         raise NotImplementedError
 
     def units(self, request: Request) -> int:

@@ -788,6 +788,8 @@ namespace Sotto.Interop
         public const int SOTTO_OP_SLOTS = 21;
         public const int SOTTO_OP_EDIT_SESSION = 22;
         public const int SOTTO_OP_QUANTIZE = 23;
+        public const int SOTTO_OP_IMAGE_GENERATE = 24;
+        public const int SOTTO_OP_IMAGE_MATTE = 25;
         public const uint SOTTO_REQUEST_PRIVATE = 1;
         public const uint SOTTO_REQUEST_CHUNKS = 2;
         public const int SOTTO_PRIORITY_BACKGROUND = -1;
@@ -842,6 +844,8 @@ namespace Sotto.Interop
         public const uint SOTTO_OPERATION_TRANSLATE = 32768;
         public const uint SOTTO_OPERATION_RERANK = 65536;
         public const uint SOTTO_OPERATION_SLOTS = 2097152;
+        public const uint SOTTO_OPERATION_IMAGE_GENERATE = 16777216;
+        public const uint SOTTO_OPERATION_IMAGE_MATTE = 33554432;
         public const uint SOTTO_SOURCE_OWN_MEMORY = 1;
         public const uint SOTTO_SOURCE_SMALL_KV = 2;
         public const uint SOTTO_SHRINKABLE_PLACES = 1;
