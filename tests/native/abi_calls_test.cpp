@@ -219,7 +219,7 @@ TEST_CASE("unknown enum values are refused") {
     auto desc = question("{}");
     desc.op = 0;
     CHECK(sotto_engine_submit(engine, &desc, &request) == SOTTO_ERROR_ARGUMENT);
-    for (const sotto_op op : {-1, SOTTO_OP_QUANTIZE + 1, 1000}) {
+    for (const sotto_op op : {-1, SOTTO_OP_IMAGE_MATTE + 1, 1000}) {
         desc.op = op;
         CHECK(sotto_engine_submit(engine, &desc, &request) == SOTTO_ERROR_UNSUPPORTED);
     }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ import pytest
 import sotto
 from conftest import ENVIRONMENT
 from results import check
+from sotto import cli
+from sotto.commands import progress
 from tiny_wide import wide
 
 pytestmark = pytest.mark.real
@@ -143,3 +147,34 @@ def test_the_command_quantizes(source: Path, tmp_path: Path) -> None:
     refused = command(source, to, "--type", "Q4")
     assert refused.returncode == 2 and "invalid type 'Q4'" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("complete", "said"), [(False, "nothing was written"), (True, "to.gguf was complete")]
+)
+def test_a_stopped_command_says_whether_the_file_is_complete(
+    complete: bool,
+    said: str,
+    source: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    to = tmp_path / "to.gguf"
+
+    @contextlib.contextmanager
+    def fractions(name: str) -> Iterator[Callable[[str, float], None]]:
+        def report(part: str, done: float) -> None:
+            if done == 1 and complete:
+                patience = time.monotonic() + 30  # 1 is reported before the file has its name
+                while not to.exists() and time.monotonic() < patience:
+                    time.sleep(0.001)
+            if done == 1 or not complete:
+                raise KeyboardInterrupt
+
+        yield report
+
+    monkeypatch.setattr(progress, "fractions", fractions)
+    assert cli.main(["models", "quantize", str(source), str(to)]) == 130
+    assert said in capsys.readouterr().err
+    assert to.exists() == complete

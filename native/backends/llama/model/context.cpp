@@ -4,7 +4,7 @@
 #include "devices/cpu/attention/attention.hpp"
 #include "devices/device.hpp"
 #include "embed/pooling.hpp"
-#include "llama_cpp/clear_outputs.hpp"
+#include "llama_cpp/clear_buffer.hpp"
 #include "step/speculate.hpp"
 
 #include <cstdlib>
@@ -113,7 +113,7 @@ std::uint32_t outputs_of(const Options& options, std::uint32_t places) {
 }
 
 // Returns the bytes of the outputs of a batch: logits, or vectors. An embedding context also has room for
-// logits, whose pages are not touched unless a causal model computes them: see clear_outputs.cpp.
+// logits, whose pages are not touched unless a causal model computes them: see clear_buffer.cpp.
 std::uint64_t outputs_bytes(const llama_context* context, const Options& options) {
     const auto* model = llama_get_model(context);
     const auto logits = static_cast<std::uint64_t>(llama_vocab_n_tokens(llama_model_get_vocab(model)));

@@ -14,6 +14,7 @@ from .. import arguments as types
 from .. import confined, progress, screen
 from ..convert import check_packages, source, work
 from ..text import size
+from . import interrupted
 
 _PACKAGES = ("filelock", "numpy", "safetensors", "sentencepiece", "torch", "tqdm", "transformers", "yaml")
 _OUTTYPES = ("F32", "F16", "BF16")  # types that the converter writes itself
@@ -21,7 +22,6 @@ _CONVERTED, _QUANTIZED = "converted.gguf", "quantized.gguf"  # in the work folde
 _FLOAT32 = 4  # bytes of a weight
 _MIN_MEMORY = 4 << 30  # of the child process, in bytes: it loads PyTorch
 _NO_LIMIT = float("inf")
-_INTERRUPTED = 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,11 +62,11 @@ def run(arguments: argparse.Namespace) -> int:
     source.check_folder(folder, "DIR")
     _check_names(folder)
     to = _target(folder, arguments)
+    before = interrupted.version(to)
     try:
         note = _convert(folder, to, arguments)
     except KeyboardInterrupt:
-        screen.complain("sotto: stopped; nothing was written")
-        return _INTERRUPTED
+        return interrupted.report(to, before)
     if note:
         screen.complain(note)
     bytes_ = to.stat().st_size

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from ...engine import Engine
 from .. import progress, screen
 from ..text import size
-
-_INTERRUPTED = 130
+from . import interrupted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Quantizes the file. Returns the exit status; 130 if Ctrl-C stopped it."""
+    to = Path(arguments.to)
+    before = interrupted.version(to)
     try:
         with progress.fractions(arguments.to) as told, Engine("cpu") as engine:
             made = engine.quantize(
@@ -38,8 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
                 progress=lambda done: told("quantize", done),
             )
     except KeyboardInterrupt:
-        screen.complain("sotto: stopped; nothing was written")
-        return _INTERRUPTED
+        return interrupted.report(to, before)
     if arguments.json:
         screen.say(screen.dump(made._asdict()))
     else:
