@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from typing import Any, Literal
@@ -30,7 +31,7 @@ def test_the_tool_that_fits_or_none(real_engine: sotto.Engine) -> None:
     import agent as bench
 
     found = bench.measure(real_engine, 20, 11)
-    assert found["right_tool"] >= 16 and found["no_tool"] >= 16 and found["speech"] == 20, found
+    assert found["right_tool"] >= 18 and found["no_tool"] >= 19 and found["speech"] == 20, found
 
 
 def test_arguments_are_constrained_while_decoding(real_engine: sotto.Engine) -> None:
@@ -109,6 +110,23 @@ def test_what_a_character_says_between_calls() -> None:
     assert list(saying) == ["Let me ", "see.", " It is", " open."]
     assert heard == ["Let me see. Yes."]
     assert [one.status for one in saying.calls] == ["done"]
+
+
+def test_the_probability_of_a_call_leaves_out_names_of_fields() -> None:
+    from sotto.agent.hearing import CallProbability
+
+    def delta(*tokens: tuple[str, float]) -> sotto.Delta:
+        content = [{"token": text, "logprob": math.log(one)} for text, one in tokens]
+        choice = {"delta": {"tool_calls": [{}]}, "logprobs": {"content": content}}
+        return sotto.Delta("", raw={"choices": [choice]})
+
+    call = CallProbability()
+    assert call.after(delta(("<tool_call>", 0.5), ('{"', 1.0), ("name", 1.0))) == pytest.approx(0.5)
+    assert call.after(delta(('": "', 1.0), ("take", 0.5), ('", "arguments": {"', 1.0))) == pytest.approx(0.25)
+    assert call.after(delta(("b", 0.1), ("ribe", 0.1))) == pytest.approx(0.25)
+    assert call.after(delta(('":', 1.0), (' "', 1.0), ("gold", 0.8))) == pytest.approx(0.25)
+    assert call.after(delta(('"}}', 1.0))) == pytest.approx(0.2)
+    assert call.after(sotto.Delta("Hello")) == 0
 
 
 def test_the_gatekeeper_is_paid_and_keeps_the_key() -> None:

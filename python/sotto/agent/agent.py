@@ -86,10 +86,11 @@ class Agent(Unique):
         max_result: Maximum characters of a result. The rest is cut, and the model is informed of it.
         marker: Returns the text of a `tool` message for the name of a tool and its result; None: between
             lines that name it as data, and on one line for Sotto's own models.
-        min_call_probability: Probability of the first token of a call from which the first answer of a turn
-            is taken as a call. Below it, and if that answer is text, the model is asked again without tools:
-            small models mix up calls and speech. 0: the answer is taken as it is. None: 0, and 0.75 for
-            Sotto's own models.
+        min_call_probability: Probability from which a call in the first answer of a turn is taken: the
+            product over its tokens, without the names of arguments; that answer is greedy. Below it, and if
+            that answer is text, the model is asked again without tools: small models mix up calls and speech.
+            Suits short arguments that repeat what was said. 0: the answer is taken as it is. None: 0, and
+            0.25 for Sotto's own models.
 
     Raises:
         ArgumentError: Two tools have the same name, or an argument is out of range.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
@@ -55,13 +56,34 @@ class Hearing:
         call["arguments"] += function.get("arguments") or ""
 
 
-def call_probability(delta: Delta) -> float | None:
-    """Returns the probability of the first token of a call; 0 if a part is text, None if it is neither."""
-    for choice in delta.raw.get("choices") or ():
-        if (choice.get("delta") or {}).get("tool_calls"):
-            tokens = (choice.get("logprobs") or {}).get("content") or ({"logprob": 0.0},)
-            return math.exp(tokens[0]["logprob"])
-    return 0.0 if delta.text else None
+class CallProbability:
+    """Probability of a call: the product over its tokens.
+
+    Names of fields do not count. The grammar forces them, so their probability says nothing about the call.
+    A last string that may be such a name does not count yet.
+    """
+
+    _FIELD = re.compile(r'"[^"\\]*(?:"\s*:|"?\s*$)')
+
+    def __init__(self) -> None:
+        self._tokens: list[tuple[str, float]] = []
+
+    def after(self, delta: Delta) -> float:
+        """Adds a delta of the answer, and returns the probability so far; 0 if the delta is text."""
+        for choice in delta.raw.get("choices") or ():
+            if (choice.get("delta") or {}).get("tool_calls"):
+                for token in (choice.get("logprobs") or {}).get("content") or ():
+                    self._tokens.append((token["token"], token["logprob"]))
+        return 0.0 if delta.text else math.exp(self._logprob())
+
+    def _logprob(self) -> float:
+        names = [one.span() for one in self._FIELD.finditer("".join(text for text, _ in self._tokens))]
+        end, logprob = 0, 0.0
+        for text, one in self._tokens:
+            begin, end = end, end + len(text)
+            if not any(begin < last and first < end for first, last in names):
+                logprob += one
+        return logprob
 
 
 def total(usages: list[Usage]) -> Usage:

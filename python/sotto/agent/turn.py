@@ -13,7 +13,7 @@ from ..errors import SottoError, Status
 from ..messages import MessagesInput, as_messages
 from .calls import Calls, RoundContext
 from .first import First
-from .hearing import Hearing, call_probability, total
+from .hearing import CallProbability, Hearing, total
 from .kit import Kit
 from .ports import Deltas, Message, Port
 from .records import Answer, Call, Round
@@ -21,8 +21,9 @@ from .results import marked, plain
 
 Event = Delta | Call
 
-MIN_CALL_PROBABILITY = 0.75  # for Sotto's own models, which were trained to call whatever tools they have
+MIN_CALL_PROBABILITY = 0.25  # for Sotto's own models, which were trained to call whatever tools they have
 
+_DECIDING = {"logprobs": True, "temperature": 0}  # a call that is not the most probable answer is a mistake
 _TRIES, _UNDO_TRIES = 50, 200  # while a session ends a cancelled answer
 _PAUSE = 0.02  # seconds between tries
 
@@ -96,7 +97,7 @@ class Turn:
         fields = self._request()
         least = await self._min_probability(fields)
         hearing = Hearing()
-        if not least or not await self._listen(said, {**fields, "logprobs": True}, hearing, emit, least):
+        if not least or not await self._listen(said, {**fields, **_DECIDING}, hearing, emit, least):
             if least:
                 fields.pop("tools")
                 hearing = Hearing()
@@ -120,26 +121,25 @@ class Turn:
         emit: Callable[[Event], None],
         least: float = 0.0,
     ) -> bool:
-        """Streams an answer. Returns False, and cancels it, once it is no call of the probability `least`."""
+        """Streams an answer. Returns False, and cancels it, once it is no call of the probability `least`.
+
+        With `least`, nothing is emitted before the call is complete.
+        """
         deltas = await self._begun(said, fields)
-        held: list[Delta] | None = [] if least else None
+        held: list[Delta] = []
+        probability = CallProbability()
         try:
             async for delta in deltas:
                 hearing.add(delta)
-                if held is None:
+                if not least:
                     emit(delta)
                     continue
                 held.append(delta)
-                if (probability := call_probability(delta)) is None:
-                    continue
-                if probability < least:
+                if probability.after(delta) < least:
                     return False
-                for one in held:
-                    emit(one)
-                held = None
         finally:
             await deltas.aclose()
-        for one in held or ():
+        for one in held:
             emit(one)
         return True
 

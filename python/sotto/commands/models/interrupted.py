@@ -12,7 +12,7 @@ Version = tuple[int, int] | None  # inode and time of the last change; None: the
 
 
 def version(path: Path) -> Version:
-    """Returns what tells a file from one that replaces it later."""
+    """Returns what differs between a file and one that replaces it later."""
     try:
         found = path.stat()
     except OSError:
