@@ -25,6 +25,7 @@ from .errors import (
 from .event import Event
 from .frame import Frame
 from .guard import Guard, GuardStream, Verdict
+from .images import Image, Images
 from .log import set_log_level
 from .memory import Memory, Plan
 from .quantize import Quantized
@@ -61,6 +62,8 @@ __all__ = [
     "Frame",
     "Guard",
     "GuardStream",
+    "Image",
+    "Images",
     "InferenceError",
     "JsonField",
     "Match",

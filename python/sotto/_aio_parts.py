@@ -8,6 +8,7 @@ from typing import Any
 
 from . import engine as blocking
 from ._aio import Request
+from ._aio_images import MakesImages
 from ._aio_streams import TokenStream
 from ._checks import check_body
 from ._desc import Json, StrPath
@@ -334,5 +335,16 @@ class SharesGpu:
         return await asyncio.to_thread(self._engine.detach_gpu)
 
 
-class Parts(Adapts, MakesData, Responds, SavesGames, Quantizes, Inspects, SharesGpu, KeepsStores, Checks):
+class Parts(
+    Adapts,
+    MakesData,
+    MakesImages,
+    Responds,
+    SavesGames,
+    Quantizes,
+    Inspects,
+    SharesGpu,
+    KeepsStores,
+    Checks,
+):
     """What `aio.Engine` has beside requests, models and sessions."""

@@ -25,6 +25,7 @@ from .event import Event, read_event
 from .frame import Frames
 from .gpu import SharesGpu, require_device
 from .guard import Guard, Guardrails, pointer_of
+from .images import MakesImages
 from .kvstore import KeepsStores
 from .memory import Memory, Plan, read_memory, read_plan
 from .mode import MODES, Mode
@@ -39,6 +40,7 @@ from .terms import RequestOptions
 
 class Engine(
     MakesData,
+    MakesImages,
     Responds,
     SavesGames,
     OpensSessions,

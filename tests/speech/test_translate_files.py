@@ -14,11 +14,11 @@ from filelock import FileLock
 
 import sotto
 from sotto import cli
+from sotto._whole import write_new, write_whole
 from sotto.backends.ctranslate2.languages import Languages
 from sotto.backends.ctranslate2.tokens import MultilingualTokenizer
 from sotto.commands.dialogue.journal import Journal
 from sotto.commands.dialogue.rounds import Outcome
-from sotto.commands.whole import write_new, write_whole
 
 Run = Callable[..., int]
 SMITH, KING = "The old smith sells the key.", "The king wants a horse!"

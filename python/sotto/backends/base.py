@@ -211,9 +211,12 @@ class Model:
         raise NotImplementedError
 
     def image_generate(self, request: Request) -> Iterator[str | Part]:
-        """Generates images. Returns OpenAI's response: `created`, and `data`, a list of `b64_json` and `seed`.
+        """Generates images. Returns OpenAI's response: `created`, and `data`, one object for each image.
 
-        A unit is a denoise step. With `response_format` "data", each image is a `Part` with `data`.
+        Each object has `b64_json`, `seed`, and `revised_prompt`: the body's `prompt`, which a guardrail of
+        the engine may have rewritten. A unit is a denoise step. With `response_format` "data", the objects
+        have no `b64_json`; each image is a `Part` with `data` and an `info` of `index`, `seed`, `width`,
+        `height` and `format`. A preview is such a `Part` with `partial` true.
         """
         raise NotImplementedError
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._subtitles import subtitles
+from .._whole import write_whole
 from . import screen
 from .arguments import add_library_arguments
-from .whole import write_whole
 
 if TYPE_CHECKING:
     from ..engine import Engine

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO
 
+from ..._whole import write_whole
 from ...errors import SottoError, Status
-from ..whole import write_whole
 from .rounds import Outcome
 
 _VERSION = 2

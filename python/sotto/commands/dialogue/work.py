@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from ..._whole import write_new, write_whole
 from ...errors import ArgumentError, SottoError, Status
-from ..whole import write_new, write_whole
 from .document import Document, Line
 from .journal import Journal, key_of
 from .rounds import Outcome, Rounds

@@ -1,0 +1,369 @@
+"""Images: generation from a prompt, and removal of backgrounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from . import _image_files as files
+from ._desc import Json, StrPath, json_text, path_text
+from ._json import load
+from ._typing import Unpack
+from ._values import invalid, string, wrong_type
+from .completion import Completes
+from .data import performed
+from .errors import ArgumentError, InferenceError, Status
+from .event import Event
+from .terms import RequestOptions
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_PREVIEWS = 3  # of each image, with `on_preview`
+
+ImageOp = Literal["image_generate", "image_matte"]
+Advance = Callable[[float], None]  # called with a fraction from 0 to 1
+
+
+class Image(NamedTuple):
+    """An image, as a file in memory.
+
+    Attributes:
+        data: Bytes of the file.
+        format: "png" or "webp".
+        width: Pixels of a row.
+        height: Rows.
+        seed: Seed that generates this image again; None: it was not generated.
+        number: Number of the image in its request, from 0.
+        info: JSON object of the event that delivered it.
+    """
+
+    data: bytes
+    format: str
+    width: int
+    height: int
+    seed: int | None = None
+    number: int = 0
+    info: Mapping[str, Any] = _NOTHING
+
+    @property
+    def png(self) -> bytes:
+        """Bytes of the PNG file.
+
+        Raises:
+            ArgumentError: The image is a WebP file; `data` has its bytes.
+        """
+        if self.format != "png":
+            raise ArgumentError(f"the image is a {self.format} file: use data, or generate it in PNG")
+        return self.data
+
+    def save(self, path: StrPath) -> str:
+        """Writes the file under its name once it is complete, and returns the path.
+
+        Args:
+            path: A name that ends with the image's format, .png or .webp. An earlier file is replaced; a
+                missing folder is created.
+
+        Raises:
+            ArgumentError: The name has another ending.
+            SottoError: The folder is read-only or the disk is full; an earlier file stays.
+        """
+        to = path_text("path", path)
+        if files.format_of(to, None) != self.format:
+            raise ArgumentError(invalid("path", to, f"a file name that ends with .{self.format}"))
+        files.write(to, self.data)
+        return to
+
+    def array(self) -> Any:
+        """Returns the pixels as a numpy array of uint8.
+
+        Returns:
+            Height x width x 3 (red, green, blue) or 4 (with alpha, not premultiplied); height x width of a
+            grey image. Needs numpy; WebP, and PNG with a palette or 16 bits, need Pillow too.
+
+        Raises:
+            ArgumentError: The file is damaged, or Pillow is missing.
+        """
+        return files.pixels_of(self.data)
+
+
+class Images(NamedTuple):
+    """Generated images.
+
+    Attributes:
+        images: The images, in order.
+        prompt: The prompt that was used: the guardrails of image prompts may have rewritten it.
+        raw: The response.
+    """
+
+    images: tuple[Image, ...]
+    prompt: str = ""
+    raw: Mapping[str, Any] = _NOTHING
+
+    @property
+    def png(self) -> bytes:
+        """Bytes of the first image, see `Image.png`."""
+        return self.images[0].png
+
+    @property
+    def seed(self) -> int | None:
+        """Seed of the first image."""
+        return self.images[0].seed
+
+    def save(self, path: StrPath) -> tuple[str, ...]:
+        """Writes all images, as `Image.save()` does: "fox.png", "fox-2.png", "fox-3.png", ..."""
+        to = path_text("path", path)
+        return tuple(one.save(files.numbered(to, at)) for at, one in enumerate(self.images))
+
+    def array(self) -> Any:
+        """Returns the pixels of the first image, see `Image.array()`."""
+        return self.images[0].array()
+
+
+Preview = Callable[[Image], None]  # called with an image that is not complete
+
+
+class MakesImages(Completes):
+    """Part of `Engine`: generation of images, and removal of backgrounds."""
+
+    def image_generate(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
+        """Generates images from a prompt and returns OpenAI's response as JSON. Waits for all images.
+
+        Args:
+            request_json: The request: `model`, `prompt`, and the optional fields of
+                [Requests](requests.md#images). With `response_format` "file", each image is written to
+                `path`, whose ending chooses the format; several images get "-2", "-3" before the ending.
+            **terms: See `RequestOptions`.
+
+        Returns:
+            `created`, and `data`: for each image `b64_json`, or `path` with `response_format` "file", its
+            `seed`, and the `revised_prompt` that was used.
+
+        Raises:
+            ArgumentError: The request is invalid, or a guardrail blocked the prompt.
+            InferenceError: The model failed, or it does not generate images.
+            SottoError: A file cannot be written.
+        """
+        return self._image_response("image_generate", request_json, terms)
+
+    def image_remove_background(self, request_json: Json, **terms: Unpack[RequestOptions]) -> str:
+        """Removes the background of an image and returns the response as JSON. Waits for it.
+
+        Args:
+            request_json: The request: `model`, `image` in base64 or as a data URL, and the optional fields of
+                [Requests](requests.md#images). `response_format` "file": as of `image_generate()`.
+            **terms: See `RequestOptions`.
+
+        Returns:
+            `data`: one image, of the same size, as `b64_json` or `path`.
+
+        Raises:
+            ArgumentError: The request is invalid; `image` is no PNG, JPEG or WebP file.
+            InferenceError: The model failed, or it does not remove backgrounds.
+            SottoError: The file cannot be written.
+        """
+        return self._image_response("image_matte", request_json, terms)
+
+    def generate_images(
+        self,
+        prompt: str,
+        *,
+        model: str | None = None,
+        n: int = 1,
+        size: str | tuple[int, int] | None = None,
+        image: StrPath | bytes | Any = None,
+        mask: StrPath | bytes | Any = None,
+        on_progress: Advance | None = None,
+        on_preview: Preview | None = None,
+        **fields: Any,
+    ) -> Images:
+        """Generates images from a prompt, and waits for all of them.
+
+        Args:
+            prompt: What the images show.
+            model: Id of a loaded model that generates images; None: the only one that is loaded.
+            n: Number of images, 1 to 16. Image number i has the seed plus i.
+            size: Width and height in pixels, (512, 768) or "512x768"; None: the model's own.
+            image: Image to start from: a path, the bytes of a file, or an array of uint8, height x width x 3
+                or 4.
+            mask: Image whose black or transparent pixels keep those of `image`.
+            on_progress: Is called with the fraction of the denoise steps that is done, 0 to 1.
+            on_preview: Is called with previews; `number` of a preview says which image it becomes.
+            **fields: Other fields of [Requests](requests.md#images), such as `seed` and `steps`, and
+                `priority`, `deadline` and `target_tps`.
+
+        Raises:
+            ArgumentError: A field is misspelt or out of range, or an image cannot be read.
+            InferenceError: The model failed, or it does not generate images.
+
+        An exception in `on_progress` or `on_preview` cancels the request.
+
+        >>> fox = engine.generate_images("a fox in a red scarf", model="painter", size=(512, 512), seed=7)
+        >>> fox.save("fox.png")
+        """
+        given = {**fields, "n": n, "size": size, "image": image, "mask": mask}
+        body, options = self._generate_body(prompt, model, given, on_preview is not None)
+        made = Gathered(on_progress, on_preview)
+        with performed():
+            response = self._gather("image_generate", body, options, made)
+        return made.finish("image_generate", response)
+
+    def remove_background(
+        self, image: StrPath | bytes | Any, *, model: str | None = None, **fields: Any
+    ) -> Image:
+        """Removes the background of an image, and waits for the result.
+
+        Args:
+            image: A path, the bytes of a file, or an array of uint8, height x width x 3 or 4.
+            model: Id of a loaded model that removes backgrounds; None: the only one that is loaded.
+            **fields: Other fields of [Requests](requests.md#images), such as `mask_only`, and `priority`,
+                `deadline` and `target_tps`.
+
+        Returns:
+            An image of the same size, with alpha.
+
+        Raises:
+            ArgumentError: A field is misspelt or out of range, or the image cannot be read.
+            InferenceError: The model failed, or it does not remove backgrounds.
+        """
+        body, options = self._matte_body(image, model, fields)
+        made = Gathered()
+        with performed():
+            response = self._gather("image_matte", body, options, made)
+        return made.finish("image_matte", response).images[0]
+
+    def _image_response(self, op: ImageOp, request_json: Json, terms: RequestOptions) -> str:
+        body, path = read_request(request_json)
+        with performed():
+            if path is None:
+                return self._ask(op, body, terms).finish().json
+            made = Gathered()
+            response = self._gather(op, body, terms, made)
+        return made.write(op, response, path)
+
+    def _gather(self, op: ImageOp, body: Json, on: RequestOptions, made: Gathered) -> str:
+        """Answers a request, passes its events to `made`, and returns the response."""
+        with self._ask(op, body, on) as request:
+            while (event := request.next()).kind != "request_done":
+                made.hear(event)
+            return event.json
+
+    def _generate_body(
+        self, prompt: str, model: str | None, fields: Mapping[str, Any], previews: bool
+    ) -> tuple[dict[str, Any], RequestOptions]:
+        given = {name: value for name, value in fields.items() if value is not None}
+        for name in ("image", "mask"):
+            if name in given:
+                given[name] = files.encoded(name, given[name])
+        if isinstance(given.get("size"), list | tuple):
+            given["size"] = "x".join(map(str, given["size"]))
+        if previews:
+            given.setdefault("partial_images", _PREVIEWS)
+        return self._with_model(
+            model, typed_fields(given), prompt=string("prompt", prompt), response_format="data"
+        )
+
+    def _matte_body(
+        self, image: object, model: str | None, fields: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], RequestOptions]:
+        return self._with_model(
+            model, typed_fields(fields), image=files.encoded("image", image), response_format="data"
+        )
+
+
+class Gathered:
+    """The images of a request, from its events."""
+
+    def __init__(self, on_progress: Advance | None = None, on_preview: Preview | None = None) -> None:
+        for name, function in (("on_progress", on_progress), ("on_preview", on_preview)):
+            if function is not None and not callable(function):
+                raise wrong_type(name, function, "a function or None")
+        self._progress, self._preview = on_progress, on_preview
+        self._images: list[Image] = []
+
+    def hear(self, event: Event) -> None:
+        """Takes an event: keeps an image, and passes on progress and previews."""
+        if event.kind == "progress" and self._progress is not None:
+            self._progress(event.progress)
+        elif event.kind == "data":
+            image = read_image(event)
+            if not image.info.get("partial"):
+                self._images.append(image)
+            elif self._preview is not None:
+                self._preview(image)
+
+    def finish(self, op: ImageOp, response: str) -> Images:
+        """Returns the images in order. `response`: that of the request."""
+        if not self._images:
+            raise InferenceError(f"the backend's answer to {op} has no image", Status.INFERENCE)
+        raw = load(response) or {}
+        first: Mapping[str, Any] = next(iter(raw.get("data") or ()), {})
+        images = sorted(self._images, key=lambda one: one.number)
+        return Images(tuple(images), first.get("revised_prompt") or "", raw)
+
+    def write(self, op: ImageOp, response: str, path: str) -> str:
+        """Writes the images to files. Returns the response with their paths."""
+        import json
+
+        made = self.finish(op, response)
+        told = [dict(one) for one in made.raw.get("data") or ()]
+        told += [{}] * (len(made.images) - len(told))
+        paths = [files.numbered(path, at) for at in range(len(made.images))]
+        for image, to in zip(made.images, paths, strict=True):
+            files.write(to, image.data)
+        data = [
+            {**({} if image.seed is None else {"seed": image.seed}), **one, "path": to}
+            for image, one, to in zip(made.images, told, paths, strict=False)
+        ]
+        return json.dumps({**made.raw, "data": data}, ensure_ascii=False)
+
+
+def read_image(event: Event) -> Image:
+    """Returns the image of an event of kind "data". Raises `InferenceError` if its `json` lacks a member."""
+    info = load(event.json) or {}
+    try:
+        size = int(info["width"]), int(info["height"])
+    except KeyError as error:
+        raise InferenceError(f"the backend's image has no {error}", Status.INFERENCE) from None
+    kind = info.get("format") or files.kind_of(event.data)
+    return Image(event.data, kind, *size, info.get("seed"), info.get("index", 0), info)
+
+
+def read_request(request_json: Json) -> tuple[Json, str | None]:
+    """Returns the body of an image request for the engine, and the path that its images are written to.
+
+    Raises:
+        ArgumentError: An image is no file in base64, or the path cannot be written.
+    """
+    text = json_text("request_json", request_json)
+    fields = load(text)
+    if not isinstance(fields, dict):
+        return text, None  # which the engine refuses
+    for name in ("image", "mask"):
+        files.check(name, fields.get(name))
+    wanted, path = fields.get("response_format"), fields.get("path")
+    if wanted == "data":
+        raise ArgumentError(
+            invalid("response_format", wanted, '"b64_json" or "file"; events of submit() have the data')
+        )
+    if wanted != "file":
+        if path is not None:
+            raise ArgumentError(invalid("path", path, '"response_format": "file" beside it'))
+        return text, None
+    if path is None:
+        raise ArgumentError('missing path: expected the name of a file, for response_format "file"')
+    if not isinstance(path, str):
+        raise ArgumentError(invalid("path", path, "the name of a file"))
+    to = path_text("path", string("path", path))
+    body = {name: value for name, value in fields.items() if name != "path"}
+    body.update(response_format="data", output_format=files.format_of(to, fields.get("output_format")))
+    files.check_folder(to)
+    return body, to
+
+
+def typed_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the fields of a call with typed results. Raises `ArgumentError` for `response_format`."""
+    if "response_format" in fields:
+        raise ArgumentError(
+            invalid("response_format", fields["response_format"], "no such field; image.save() writes a file")
+        )
+    return fields
