@@ -81,7 +81,7 @@ class Painter(Model):
                 self._compute()
                 if 0 < step <= body.get("partial_images", 0):
                     dim = file_of(pixels // 2)
-                    yield Part(data=dim, info={**info, "partial": True, "partial_index": step - 1})
+                    yield Part(data=dim, info={**info, "partial": True, "partial_image_index": step - 1})
                 else:
                     yield Part()
             one = {"seed": seed + index, "revised_prompt": body["prompt"]}

@@ -65,6 +65,13 @@ def served(*arguments: str, model: str = "sotto/house") -> Iterator[Served]:
     command = [sys.executable, "-m", "sotto.cli", "serve", *([model] if model else []), *arguments]
     if not {"--uds", "--port"} & set(arguments):
         command += ["--port", "0"]
+    with started(command) as running:
+        yield running
+
+
+@contextmanager
+def started(command: list[str]) -> Iterator[Served]:
+    """Starts a server that prints where it is ready, and waits for that."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, text=True, env=env, **pipes) as process:  # type: ignore[call-overload]

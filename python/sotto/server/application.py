@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route as Path
 
 from .. import aio
-from . import anthropic, audio, health, llama, monitoring, openai, openapi, sessions
+from . import anthropic, audio, health, images, llama, monitoring, openai, openapi, sessions
 from .errors import HttpError
 from .gate import Gate
 from .logs import AccessLog
@@ -27,6 +27,7 @@ ROUTES: tuple[Route, ...] = (
     *openai.ROUTES,
     *anthropic.ROUTES,
     *audio.ROUTES,
+    *images.ROUTES,
     *sessions.ROUTES,
     *monitoring.ROUTES,
     *openapi.ROUTES,

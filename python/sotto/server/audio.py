@@ -17,7 +17,7 @@ from ..event import Event
 from .answering import Chunks, answer, complete
 from .asking import Asked, parse
 from .errors import HttpError
-from .forms import Form, read_form
+from .forms import Form, number, read_form, truth
 from .routing import Endpoint, Route, service_of
 from .service import Service
 from .shapes import Typed
@@ -26,7 +26,6 @@ MAX_FILE_BYTES = 47 << 20  # in base64, about the longest body that the engine t
 _NUMBERS = ("temperature", "deadline_ms", "target_tps")
 _TEXTS = ("model", "language", "prompt", "priority", "on_budget")
 _GRANULARITIES = "timestamp_granularities"
-_TRUTHS = {"true": True, "1": True, "false": False, "0": False, "": False}
 
 
 def _write_json(heard: Transcription, words: bool) -> Response:
@@ -58,7 +57,7 @@ def _endpoint(task: str) -> Endpoint:
         asked, written = _asked(form)
         body = {
             **asked.fields,
-            **await anyio.to_thread.run_sync(sound_of, form.file, 0),
+            **await anyio.to_thread.run_sync(sound_of, form.files["file"], 0),
             "model": _model(service, asked.fields.get("model")),
             "task": task,
         }
@@ -81,9 +80,9 @@ def _asked(form: Form) -> tuple[Asked, str]:
         elif name == "response_format":
             written = value
         elif name == "stream":
-            fields[name] = _TRUTHS.get(value.lower(), value)
+            fields[name] = truth(value)
         elif name in _NUMBERS or name == "beam_size":
-            fields[name] = _number(name, value)
+            fields[name] = number(name, value)
         elif name in _TEXTS and value:
             fields[name] = value
     if written not in _FORMS:
@@ -94,16 +93,6 @@ def _asked(form: Form) -> tuple[Asked, str]:
     if asked.stream and written not in ("json", "text"):
         raise HttpError(400, f"invalid response_format '{written}': a stream is json")
     return asked, written
-
-
-def _number(name: str, value: str) -> float | int:
-    try:
-        found = float(value)
-    except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
-        raise HttpError(400, f"invalid {name} '{value[:100]}': expected a number")
-    return int(found) if found == int(found) else found
 
 
 def _model(service: Service, asked: str | None) -> str:

@@ -124,5 +124,24 @@ OWN: Schema = {  # components of the server itself
             "data": {"type": "array", "items": reference("model")},
         },
     },
+    "images": {
+        "type": "object",
+        "required": ["data"],
+        "properties": {
+            "created": COUNT,
+            "data": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["b64_json"],
+                    "properties": {
+                        "b64_json": {"type": "string"},
+                        "revised_prompt": {"type": "string"},
+                        "seed": {"type": "integer"},
+                    },
+                },
+            },
+        },
+    },
     "transcription": {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}},
 }

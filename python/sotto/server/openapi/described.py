@@ -34,6 +34,7 @@ class Described:
         is_closed: Whether fields are refused that the body does not have.
         body: Schema of another body; None: the operation's, or no body.
         takes: Content type of the body.
+        form: Schema of a multipart form that is taken instead of the body; None: none is.
         answer: Component or schema of the answer; None: the answer is no JSON.
         also: Further content types of the answer.
         is_stream: Whether the answer may be a stream.
@@ -50,6 +51,7 @@ class Described:
     is_closed: bool = False
     body: Schema | None = None
     takes: str = "application/json"
+    form: Schema | None = None
     answer: str | Schema | None = None
     also: tuple[str, ...] = ()
     is_stream: bool = False
@@ -148,6 +150,51 @@ def _spoken(summary: str) -> Described:
     )
 
 
+_IMAGE_FILE = {"type": "string", "contentMediaType": "application/octet-stream"}
+_IMAGE_PROMPT = {"type": "string", "minLength": 1, "maxLength": 65536}
+_IMAGE_BODY: Mapping[str, Any] = {  # of a request for images
+    "prompt": _IMAGE_PROMPT,
+    "n": {"type": ["integer", "null"], "minimum": 1, "maximum": 16},
+    "response_format": {"enum": ["b64_json", None]},
+    "stream": {"type": ["boolean", "null"]},
+}
+_IMAGE_FORM: Schema = {
+    "model": {"type": "string"},
+    "output_format": {"enum": ["png", "webp"]},
+    "output_compression": {"type": "integer", "minimum": 0, "maximum": 100},
+    "response_format": {"const": "b64_json"},
+}
+_EDIT: Schema = {
+    "type": "object",
+    "required": ["image", "prompt"],
+    "properties": {
+        **_IMAGE_FORM,
+        "image": _IMAGE_FILE,
+        "mask": _IMAGE_FILE,
+        "prompt": _IMAGE_PROMPT,
+        "negative_prompt": {"type": "string"},
+        "n": {"type": "integer", "minimum": 1, "maximum": 16},
+        "size": {"type": "string", "pattern": "^(auto|[0-9]{2,4}x[0-9]{2,4})$"},
+        "quality": {"enum": ["auto", "low", "medium", "high", "standard", "hd"]},
+        "seed": {"type": "integer", "minimum": -1, "maximum": 4294967295},
+        "steps": {"type": "integer", "minimum": 1, "maximum": 1000},
+        "guidance_scale": {"type": "number", "minimum": 0, "maximum": 100},
+        "strength": {"type": "number", "minimum": 0, "maximum": 1},
+        "partial_images": {"type": "integer", "minimum": 0, "maximum": 3},
+        "embed_metadata": {"enum": ["true", "false"]},
+        "stream": {"enum": ["true", "false"]},
+    },
+}
+_CUT_OUT: Schema = {
+    "type": "object",
+    "required": ["image"],
+    "properties": {
+        **_IMAGE_FORM,
+        "image": _IMAGE_FILE,
+        "mask_only": {"enum": ["true", "false"]},
+        "refine_edges": {"enum": ["true", "false"]},
+    },
+}
 _SESSION = {"session": {"type": ["string", "null"], "pattern": "^[A-Za-z0-9._~:@-]{1,128}$"}}
 _NO_TERMS = {"priority": None, "deadline_ms": None, "target_tps": None}
 _OPENED = {**_SESSION, "on_budget": None, **_NO_TERMS}
@@ -270,6 +317,29 @@ DESCRIBED: Mapping[tuple[str, str], Described] = {
     ),
     ("POST", "/v1/audio/transcriptions"): _spoken("Writes what is said in a sound."),
     ("POST", "/v1/audio/translations"): _spoken("Writes what is said in a sound, in English."),
+    ("POST", "/v1/images/generations"): Described(
+        "Generates images from a prompt.",
+        operation="image_generate",
+        required=("prompt",),
+        changed=_IMAGE_BODY,
+        answer="images",
+        is_stream=True,
+    ),
+    ("POST", "/v1/images/edits"): Described(
+        "Generates images from another one, where a mask allows it.",
+        body=_EDIT,
+        takes="multipart/form-data",
+        answer="images",
+        is_stream=True,
+    ),
+    ("POST", "/v1/images/background"): Described(
+        "Removes the background of an image.",
+        operation="image_matte",
+        required=("image",),
+        changed={"response_format": _IMAGE_BODY["response_format"]},
+        form=_CUT_OUT,
+        answer="images",
+    ),
     ("POST", "/v1/sessions"): Described(
         "Opens a session, or copies one.",
         operation="open_session",

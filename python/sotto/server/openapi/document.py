@@ -77,7 +77,10 @@ def _operation(route: Route, path: str, schemas: Mapping[str, Any], needs_key: b
         content = told.body or body_of(schemas, told.operation, told.required, told.changed)
         if told.is_closed:
             content["additionalProperties"] = False
-        made["requestBody"] = {"required": True, "content": {told.takes: {"schema": content}}}
+        bodies = {told.takes: {"schema": content}}
+        if told.form is not None:
+            bodies["multipart/form-data"] = {"schema": told.form}
+        made["requestBody"] = {"required": True, "content": bodies}
     if needs_key and path not in OPEN_PATHS:
         made["security"] = [{"bearer": []}, {"header": []}]
     return made
