@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from conftest import ENVIRONMENT
-from image_double import SIZE, file_of, foreground, noise, picture
+from image_double import SIZE, Easel, file_of, foreground, noise, picture
 from sotto import _png
+from sotto.backends._named import backend_named, backend_of
 from terminal import Terminal
 
 HERE = str(Path(__file__).parent)
@@ -123,6 +124,17 @@ def test_errors_are_one_line_and_leave_no_file(
 def test_a_model_that_makes_no_images_says_so(tmp_path: Path) -> None:
     said = image("generate", "x", "--model", "sotto/house", cwd=tmp_path, rc=1).stderr
     assert "use another model" in said and list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_names_its_backend(tmp_path: Path) -> None:
+    for file, name in (("model_index.json", "diffusers"), ("model.bin", "ctranslate2")):
+        folder = tmp_path / name
+        folder.mkdir()
+        assert backend_of(str(folder)) is None
+        (folder / file).write_text("{}")
+        assert backend_of(str(folder)) == name
+    assert backend_of("sotto/house") is None and backend_named("llama") is None
+    assert isinstance(backend_named("image_double:Easel"), Easel)
 
 
 def test_an_interrupt_writes_nothing(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model",
         nargs="*",
-        help="GGUF files, Hugging Face ids, or folders of models for sotto.backends.ctranslate2 (Whisper); "
+        help="GGUF files, Hugging Face ids, or folders of models for sotto.backends.ctranslate2 (Whisper) or "
+        "sotto.backends.diffusers (images); "
         "NAME=FILE gives a file a name for clients "
         "(sotto/tavern if it is on this machine, else sotto/house)",
     )

@@ -18,6 +18,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from .. import aio
+from ..backends._named import backend_named, backend_of
 from ..errors import ArgumentError
 from .listening import Listener, connection, open_port, open_unix
 from .service import Service
@@ -37,7 +38,8 @@ class Model:
 
     Attributes:
         id: What clients call it.
-        source: A GGUF file, a Hugging Face id, or the folder of a model for `sotto.backends.ctranslate2`.
+        source: A GGUF file, a Hugging Face id, or the folder of a model for `sotto.backends.ctranslate2` or
+            `sotto.backends.diffusers`.
         options: Options of the load, as for `Engine.load_model()`; folders ignore them.
     """
 
@@ -147,10 +149,9 @@ async def _load(service: Service, models: Sequence[Model], serving: asyncio.Futu
 
 
 async def _load_all(service: Service, models: Sequence[Model], load: Load) -> None:
-    if any(map(_is_folder, models)):
-        from ..backends.ctranslate2 import CTranslate2
-
-        service.engine.add_backend(CTranslate2())
+    for name in dict.fromkeys(backend_of(model.source) for model in models):
+        if name is not None and (backend := backend_named(name)) is not None:
+            service.engine.add_backend(backend)
     for model in models:
         service.known[model.id] = functools.partial(load, service.engine, model)
         await service.known[model.id]()
@@ -159,16 +160,11 @@ async def _load_all(service: Service, models: Sequence[Model], load: Load) -> No
 
 async def load_model(engine: aio.Engine, model: Model) -> None:
     """Loads a model."""
-    if _is_folder(model):
-        await engine.load_model(model.id, path=model.source, backend="ctranslate2")
+    if (backend := backend_of(model.source)) is not None:
+        await engine.load_model(model.id, path=model.source, backend=backend)
         return
     path = None if model.id == model.source else model.source
     await engine.load_model(model.id, path=path, options=dict(model.options) or None)
-
-
-def _is_folder(model: Model) -> bool:
-    """Returns True for a folder with a model that was converted for CTranslate2."""
-    return (Path(model.source) / "model.bin").is_file()
 
 
 async def _rest(service: Service) -> None:

@@ -1,0 +1,71 @@
+"""A portrait of each character of a tavern, painted in the background and kept beside the save game.
+
+Run `python portraits.py --model FOLDER --backend diffusers --saves saves`, or name another backend's model.
+A portrait is painted once: its file's name has a hash of all that decides how it looks.
+"""
+
+import argparse
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import sotto
+
+STYLE = "oil painting, head and shoulders, warm candle light, plain dark background"
+NEGATIVE = "text, frame, several people"
+SIZE = (256, 256)
+CAST = {  # what the sheet of each character says of their looks
+    "Brenna": "a cheerful innkeeper of fifty, red cheeks, grey braid, flour on her apron",
+    "Garrick": "a gruff blacksmith, burnt forearms, black beard, leather cap",
+    "Silvane": "a quiet herbalist, green hood, freckles, a sprig of thyme behind the ear",
+    "Pip": "a boy of ten, gap in his teeth, tousled straw hair, a borrowed coat",
+}
+
+
+def file_of(folder: Path, name: str, request: dict[str, object]) -> Path:
+    """Returns the name of a portrait's file: the same for the same request alone."""
+    mark = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()[:12]
+    return folder / f"{name.lower()}-{mark}.png"
+
+
+def portraits(engine: sotto.Engine, model: str, folder: Path) -> Iterator[tuple[str, Path, bool]]:
+    """Yields the name and the file of each portrait, and whether it was painted now.
+
+    A game calls this on a thread: a portrait takes seconds to minutes, in slices that its frames leave free.
+    """
+    for number, (name, looks) in enumerate(CAST.items()):
+        request: dict[str, object] = {
+            "model": model,
+            "prompt": f"portrait of {looks}, {STYLE}",
+            "negative_prompt": NEGATIVE,
+            "size": f"{SIZE[0]}x{SIZE[1]}",
+            "seed": 100 + number,  # a character keeps their face when the game is installed again
+        }
+        path = file_of(folder, name, request)
+        missing = not path.exists()
+        if missing:
+            body = {**request, "response_format": "file", "path": str(path)}
+            engine.image_generate(body, priority="background")
+        yield name, path, missing
+
+
+def main() -> None:
+    """Paints what is missing."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--model", required=True, help="file or folder of a model that generates images")
+    parser.add_argument("--backend", help="diffusers, or a native backend (found from the file)")
+    parser.add_argument("--saves", type=Path, default=Path("saves"), help="folder of save games (saves)")
+    arguments = parser.parse_args()
+    with sotto.Engine() as engine:
+        if arguments.backend == "diffusers":
+            from sotto.backends.diffusers import Diffusers
+
+            engine.add_backend(Diffusers())
+        engine.load_model("painter", path=arguments.model, backend=arguments.backend)
+        for name, path, painted in portraits(engine, "painter", arguments.saves / "portraits"):
+            print(f"{name}: {path}{'' if painted else ', from an earlier evening'}")
+
+
+if __name__ == "__main__":
+    main()
