@@ -60,7 +60,7 @@ def check(name: str, value: object) -> None:
         return  # which the engine refuses
     kind, _, text = value.partition(",") if value.startswith("data:") else ("", "", value)
     try:
-        data = base64.b64decode(text, validate=True)
+        data = base64.b64decode("".join(text.split()), validate=True)  # MIME breaks lines
     except (binascii.Error, ValueError):
         data = b""
     if not kind_of(data) or (kind and not kind.endswith(";base64")):

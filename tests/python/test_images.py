@@ -155,7 +155,7 @@ def test_the_references_example_of_background_removal_runs(engine: sotto.Engine)
 
 
 @pytest.mark.row("A-128", "A-130")
-@pytest.mark.parametrize("prefix", ["", "data:image/png;base64,"])
+@pytest.mark.parametrize("prefix", ["", "data:image/png;base64,", "\n"])
 def test_a_background_becomes_transparent_and_the_foreground_keeps_its_colours(
     engine: sotto.Engine, prefix: str
 ) -> None:
