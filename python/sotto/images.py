@@ -139,8 +139,9 @@ class MakesImages(Completes):
             `seed`, and the `revised_prompt` that was used.
 
         Raises:
-            ArgumentError: The request is invalid, or a guardrail blocked the prompt.
-            InferenceError: The model failed, or it does not generate images.
+            ArgumentError: The request is invalid.
+            InferenceError: The model failed or does not generate images, or a guardrail blocked the prompt
+                (`Status.BLOCKED`).
             SottoError: A file cannot be written.
         """
         return self._image_response("image_generate", request_json, terms)
@@ -193,7 +194,7 @@ class MakesImages(Completes):
 
         Raises:
             ArgumentError: A field is misspelt or out of range, or an image cannot be read.
-            InferenceError: The model failed, or it does not generate images.
+            InferenceError: As of `image_generate()`.
 
         An exception in `on_progress` or `on_preview` cancels the request.
 

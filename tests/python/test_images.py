@@ -207,7 +207,7 @@ def test_guardrails_check_a_prompt_before_a_step() -> None:
     with sotto.Engine("cpu", guardrails=rules) as engine:
         engine.add_backend(easel)
         engine.load_model("m", path="-", backend="easel")
-        with pytest.raises(sotto.SottoError, match="prompt: blocked by guardrail") as caught:
+        with pytest.raises(sotto.InferenceError, match="prompt: blocked by guardrail") as caught:
             engine.image_generate({"model": "m", "prompt": "a pool of blood"})
         assert caught.value.status == sotto.Status.BLOCKED and easel.models[0].computed == 0
         made = engine.generate_images("a gun", seed=1)
