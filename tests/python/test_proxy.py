@@ -75,6 +75,7 @@ def test_a_chat_becomes_a_post_with_its_fields(remote: sotto.Engine, server: Rem
     assert got.body == sent
 
 
+@pytest.mark.row("A-016")
 def test_each_operation_has_its_path(remote: sotto.Engine, server: RemoteServer) -> None:
     def answer(asked: Asked, reply: Reply) -> None:
         if asked.path == "/v1/completions":
@@ -84,6 +85,9 @@ def test_each_operation_has_its_path(remote: sotto.Engine, server: RemoteServer)
         elif asked.path == "/v1/embeddings":
             data = [{"object": "embedding", "index": 0, "embedding": [0.5, -1.0]}]
             reply.json({"object": "list", "data": data, "usage": {"prompt_tokens": 2, "total_tokens": 2}})
+        elif asked.path == "/v1/images/generations":
+            image = {"b64_json": "iVBORw0KGgo=", "revised_prompt": "a red fox"}
+            reply.json({"created": 1, "data": [image] * asked.body["n"]})
         elif asked.path == "/v1/rerank":
             reply.json({"results": [{"index": 1, "relevance_score": 0.9}]})
         else:
@@ -100,6 +104,13 @@ def test_each_operation_has_its_path(remote: sotto.Engine, server: RemoteServer)
     ranked = remote.rerank("q", ["a", "b"], model="studio::m")
     assert server.last.path == "/v1/rerank" and server.last.body.items() >= {**body, "model": "m"}.items()
     assert ranked is not None
+    picture = {"model": "studio::m", "prompt": "a fox", "n": 2, "size": "512x512"}
+    made = json.loads(remote.image_generate(json.dumps(picture)))
+    assert [one["revised_prompt"] for one in made["data"]] == ["a red fox"] * 2
+    assert (server.last.path, server.last.body) == ("/v1/images/generations", {**picture, "model": "m"})
+    chunks = remote.llm_chat_completion_stream(chat("hi", model="studio::m"))
+    assert "".join(json.loads(one)["choices"][0]["delta"].get("content") or "" for one in chunks) == "hello"
+    assert (server.last.path, server.last.body["stream"]) == ("/v1/chat/completions", True)
     response = json.loads(remote.llm_respond(json.dumps({"model": "studio::m", "input": "hi"})))
     assert response["output"][0]["content"][0]["text"] == "hello"
     assert server.last.body["messages"] == [{"role": "user", "content": "hi"}]

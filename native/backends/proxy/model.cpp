@@ -152,8 +152,8 @@ void Model::describe(sotto_model_info& info) {
     info.capabilities =
         SOTTO_CAPABILITY_BATCHABLE | SOTTO_CAPABILITY_CONSTRAINABLE | SOTTO_CAPABILITY_LOGPROBS;
     info.streams = options_->parallel;
-    info.operations =
-        SOTTO_OPERATION_CHAT | SOTTO_OPERATION_COMPLETION | SOTTO_OPERATION_EMBED | SOTTO_OPERATION_RERANK;
+    info.operations = SOTTO_OPERATION_CHAT | SOTTO_OPERATION_COMPLETION | SOTTO_OPERATION_EMBED |
+                      SOTTO_OPERATION_RERANK | SOTTO_OPERATION_IMAGE_GENERATE;
 }
 
 } // namespace sotto::proxy

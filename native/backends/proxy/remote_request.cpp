@@ -1,6 +1,7 @@
 #include "backends/proxy/remote_request.hpp"
 
 #include <string>
+#include <string_view>
 
 #include "backends/proxy/text.hpp"
 
@@ -39,6 +40,8 @@ const char* path_of(sotto_op op) {
         return "/embeddings";
     case SOTTO_OP_RERANK:
         return "/rerank";
+    case SOTTO_OP_IMAGE_GENERATE:
+        return "/images/generations";
     default:
         throw Error(SOTTO_ERROR_UNSUPPORTED, "the backend 'proxy' does not perform this operation");
     }
@@ -50,8 +53,10 @@ Call call_for(const Options& options, sotto_op op, std::string_view body, std::u
     Call call;
     call.path = path_of(op);
     auto request = Json::parse(body);
-    for (const char* field : kOwnFields) {
-        request.erase(field);
+    for (const std::string_view field : kOwnFields) {
+        if (op != SOTTO_OP_IMAGE_GENERATE || field != "n") { // one response has all images of a request
+            request.erase(std::string(field));
+        }
     }
     if (!options.model.empty()) {
         request["model"] = options.model;
