@@ -33,7 +33,8 @@ class OpensSessions(KeepsStates, Completes):
             session_id: Id of the session; None: a random id.
             messages: Earlier messages; a text is a system message, for example a character sheet, which
                 `Session.set_system()` replaces later.
-            model: Default model of the session; None: the only loaded model, else that of its first request.
+            model: Default model of the session; None: the only loaded model that chats, else that of its
+                first request.
             pinned: Pins the session, see `Session.pin()`.
             lora: LoRA adapters that its answers use, as the request field `lora`; None: the model's default.
             state: KV cache from `Session.state()`, so that the first turn prefills only what is new.

@@ -10,6 +10,7 @@ from ._asking import Asks
 from ._handle import Unique
 from ._json import load
 from ._lib import lib
+from ._ops import Op
 from ._values import string, wrong_type
 from .errors import ArgumentError
 from .event import FinishReason
@@ -144,7 +145,7 @@ class Completes(Asks):
     def _chat_body(
         self, messages: MessagesInput, model: str | None, fields: Mapping[str, Any]
     ) -> tuple[dict[str, Any], RequestOptions]:
-        return self._with_model(model, fields, messages=as_messages("messages", messages, "user"))
+        return self._with_model("chat", model, fields, messages=as_messages("messages", messages, "user"))
 
     def _text_body(
         self, prompt: PromptInput, model: str | None, fields: Mapping[str, Any]
@@ -153,32 +154,35 @@ class Completes(Asks):
             string("prompt", prompt)
         elif not isinstance(prompt, list | tuple):
             raise wrong_type("prompt", prompt, "a str, or a list of tokens or of content parts")
-        return self._with_model(model, fields, prompt=prompt)
+        return self._with_model("completion", model, fields, prompt=prompt)
 
     def _with_model(
-        self, model: str | None, fields: Mapping[str, Any], **more: Any
+        self, op: Op, model: str | None, fields: Mapping[str, Any], **more: Any
     ) -> tuple[dict[str, Any], RequestOptions]:
-        """Returns the request's body and options."""
+        """Returns the body and options of a request for `op`."""
         options = RequestOptions(**{name: fields[name] for name in _OPTIONS if name in fields})  # type: ignore[typeddict-item]
         body = {name: value for name, value in fields.items() if name not in _OPTIONS}
         if "session" not in body or model is not None:
-            body["model"] = self._only_model() if model is None else string("model", model)
+            body["model"] = self._only_model(op) if model is None else string("model", model)
         return {**body, **more}, options
 
-    def _only_model(self) -> str:
-        loaded = self._models()
+    def _only_model(self, op: Op) -> str:
+        """Returns the only loaded model that performs `op`; if none does, the only one that is loaded."""
+        loaded = self._models(op) or self._models()
         if len(loaded) == 1:
             return loaded[0]
         which = ", ".join(f"'{name}'" for name in loaded) or "none"
         raise ArgumentError(f"invalid model 'None': expected the id of one of the loaded models ({which})")
 
     def _resolve(self, model: str | None) -> str | None:
-        """Returns `model`, or else the only loaded model; None if not exactly one is loaded."""
-        loaded = self._models() if model is None else [model]
+        """Returns `model`, or else the only loaded model that chats; None if there is not exactly one."""
+        loaded = self._models("chat") if model is None else [model]
         return loaded[0] if len(loaded) == 1 else None
 
-    def _models(self) -> list[str]:
-        return [one["id"] for one in load(self._json(lib.sotto_engine_list_models))]
+    def _models(self, op: Op | None = None) -> list[str]:
+        """Returns the ids of the loaded models that perform `op`, or of all."""
+        listed = load(self._json(lib.sotto_engine_list_models))
+        return [one["id"] for one in listed if op is None or op in one["operations"]]
 
 
 _OPTIONS = frozenset(RequestOptions.__annotations__)

@@ -230,23 +230,25 @@ class MakesData(Completes):
         self, texts: str | Sequence[str], model: str | None, fields: Mapping[str, Any]
     ) -> tuple[dict[str, Any], RequestOptions]:
         written = {"encoding_format": "base64", **fields}  # which is read ten times as fast as numbers
-        return self._with_model(model, written, input=listed(texts))
+        return self._with_model("embed", model, written, input=listed(texts))
 
     def _rerank_body(
         self, query: str, documents: Sequence[str], model: str | None, fields: Mapping[str, Any]
     ) -> tuple[dict[str, Any], RequestOptions]:
-        return self._with_model(model, fields, query=string("query", query), documents=listed(documents))
+        return self._with_model(
+            "rerank", model, fields, query=string("query", query), documents=listed(documents)
+        )
 
     def _transcribe_body(
         self, audio: object, model: str | None, words: bool, sample_rate: int, fields: Mapping[str, Any]
     ) -> tuple[dict[str, Any], RequestOptions]:
         times = {"timestamp_granularities": ["segment", "word"]} if words else {}
-        return self._with_model(model, fields, **sound_of(audio, sample_rate), **times)
+        return self._with_model("transcribe", model, fields, **sound_of(audio, sample_rate), **times)
 
     def _translate_body(
         self, texts: str | Sequence[str], model: str | None, fields: Mapping[str, Any]
     ) -> tuple[dict[str, Any], RequestOptions]:
-        return self._with_model(model, fields, input=listed(texts))
+        return self._with_model("translate", model, fields, input=listed(texts))
 
 
 def listed(texts: str | Sequence[str]) -> str | list[str]:

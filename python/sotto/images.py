@@ -260,14 +260,22 @@ class MakesImages(Completes):
         if previews:
             given.setdefault("partial_images", _PREVIEWS)
         return self._with_model(
-            model, typed_fields(given), prompt=string("prompt", prompt), response_format="data"
+            "image_generate",
+            model,
+            typed_fields(given),
+            prompt=string("prompt", prompt),
+            response_format="data",
         )
 
     def _matte_body(
         self, image: object, model: str | None, fields: Mapping[str, Any]
     ) -> tuple[dict[str, Any], RequestOptions]:
         return self._with_model(
-            model, typed_fields(fields), image=files.encoded("image", image), response_format="data"
+            "image_matte",
+            model,
+            typed_fields(fields),
+            image=files.encoded("image", image),
+            response_format="data",
         )
 
 

@@ -117,7 +117,7 @@ class Responds(Completes):
             more["previous_response_id"] = string("previous", named)
         if instructions is not None:
             more["instructions"] = string("instructions", instructions)
-        return self._with_model(model, fields, **more)
+        return self._with_model("chat", model, fields, **more)
 
 
 def read_response(response: str) -> Response:

@@ -144,7 +144,7 @@ class Inspects(Completes):
         return read_slot_state(self._ask("slots", body, {}).finish().json)
 
     def _named(self, model: str | None) -> str:
-        return self._only_model() if model is None else string("model", model)
+        return self._only_model("slots") if model is None else string("model", model)
 
     def _slot_body(
         self,

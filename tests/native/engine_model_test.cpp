@@ -253,6 +253,7 @@ TEST_CASE("the list of models shows each usable model with its memory") {
     CHECK(list[0]["backend"] == "scripted");
     CHECK(list[0]["context"] == 4096);
     CHECK(list[0]["streams"] == 7);
+    CHECK(list[0]["operations"][0] == "chat");
     CHECK(list[0]["bytes"] == Json{{"weights", 100}, {"kv", 20}, {"compute", 3}, {"host", 0}});
     CHECK(list[0]["details"]["architecture"] == "scripted");
     CHECK(list[1]["owned_by"] == "local");

@@ -50,6 +50,20 @@ def test_images_have_bytes_seeds_and_pixels(engine: sotto.Engine) -> None:
     assert engine.generate_images("a fox").images[0].array().shape == (SIZE[1], SIZE[0], 3)
 
 
+@pytest.mark.real
+def test_the_only_model_that_generates_images_is_found_beside_others(
+    engine: sotto.Engine,
+) -> None:
+    engine.load_model("sotto/house")
+    assert engine.generate_images("a fox", seed=5).seed == 5
+    assert engine.chat("Who are you?", max_tokens=2, seed=1).text
+    operations = {one["id"]: one["operations"] for one in json.loads(engine.model_list())}
+    assert operations["m"] == ["image_generate", "image_matte"] and "chat" in operations["sotto/house"]
+    engine.load_model("other", path="-", backend="easel")
+    with pytest.raises(sotto.ArgumentError, match=r"one of the loaded models \('m', 'other'\)"):
+        engine.generate_images("a fox")
+
+
 def test_progress_and_previews_come_in_order(engine: sotto.Engine) -> None:
     done: list[float] = []
     seen: list[sotto.Image] = []

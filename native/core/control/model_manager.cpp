@@ -248,6 +248,7 @@ void ModelManager::loaded(ModelEntry& entry) noexcept {
     entry.loaded.backend = std::move(entry.loader.final_note->backend);
     entry.loaded.details = std::move(entry.loader.final_note->details);
     entry.loaded.context = info.context;
+    entry.loaded.operations = info.operations;
     learn_slots(entry);
     entry.loaded.host = info.host;
     entry.loader.shape.streams = entry.loader.shape.layers = 0; // the next load may have more of both

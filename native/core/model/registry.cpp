@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/attempt.hpp"
+#include "request/operations.hpp"
 #include "text/ordered_json.hpp"
 
 namespace sotto {
@@ -42,6 +43,16 @@ double shortest(float value) {
     return std::strtod(text.data(), nullptr);
 }
 
+Ordered operations_of(const ModelEntry& entry) {
+    auto names = Ordered::array();
+    for (sotto_op op = 1; op <= kLastOperation; ++op) {
+        if ((entry.loaded.operations >> static_cast<unsigned>(op) & 1U) != 0) {
+            names.push_back(kOperationNames[op]);
+        }
+    }
+    return names;
+}
+
 bool is_listed(const ModelEntry& entry) {
     return !entry.is_new() && entry.state != ModelEntry::State::leaving;
 }
@@ -73,6 +84,7 @@ std::string describe(const ModelEntry& entry) {
             {"backend", entry.loaded.backend},
             {"context", entry.loaded.context},
             {"streams", entry.loaded.max_slots},
+            {"operations", operations_of(entry)},
             {"bytes",
              {{"weights", bytes.weights},
               {"kv", bytes.kv},
