@@ -4,20 +4,18 @@
 #include <cstdint>
 #include <string>
 
-#include <sotto/module_model.h>
-
 namespace sotto {
 
 // Control thread only. Kept while the model is evicted.
 struct LoadedInfo {
-    std::uint64_t number = 0;        // differs for each request to load a model; set by the registry
-    std::string backend;             // backend name
-    std::string details = "{}";      // JSON object from the backend
-    std::uint32_t context = 0;       // tokens per stream
-    std::uint64_t host = 0;          // bytes of host memory, if the budget counts device memory
-    std::uint32_t max_slots = 0;     // 0: never loaded
-    sotto_operations operations = 0; // as bit flags
-    std::uint64_t kv_per_slot = 0;   // bytes of KV cache per slot
+    std::uint64_t number = 0;      // differs for each request to load a model; set by the registry
+    std::string backend;           // backend name
+    std::string details = "{}";    // JSON object from the backend
+    std::uint32_t context = 0;     // tokens per stream
+    std::uint64_t host = 0;        // bytes of host memory, if the budget counts device memory
+    std::uint32_t max_slots = 0;   // 0: never loaded
+    std::uint32_t operations = 0;  // as bit flags, see sotto_operations
+    std::uint64_t kv_per_slot = 0; // bytes of KV cache per slot
     // Slots at load time; bytes of compute buffers for these, and for the maximum number of slots.
     std::uint32_t first_slots = 0;
     std::uint64_t first_compute = 0;
