@@ -20,6 +20,9 @@ from ..event import Event
 _MODEL = "model"
 _MOST_S = 20.0  # for an answer
 _TEXT = ("chat", "completion", "infill")
+_IMAGE = (  # a red PNG of 2 x 2 pixels
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4z8AARAwQCgAf7gP9i18U1AAAAABJRU5ErkJggg=="
+)
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "chat": {"messages": [{"role": "user", "content": "Hello there, keeper."}], "max_tokens": 16},
     "completion": {"prompt": "Once upon a time", "max_tokens": 16},
@@ -28,7 +31,12 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "transcribe": {"input_audio": {"data": base64.b64encode(bytes(4 * 16_000)).decode(), "format": "f32"}},
     "translate": {"input": "Hello."},
     "rerank": {"query": "one", "documents": ["one", "two words"]},
+    "image_generate": {"prompt": "a lantern", "steps": 2},
+    "image_matte": {"image": _IMAGE},
 }
+_RESPONSES = {"transcribe": ("text",), "translate": ("text", "texts"), "rerank": ("results",)}
+_IMAGES = ("image_generate", "image_matte")
+_FILES = (b"\x89PNG", b"RIFF")  # how the files of images begin
 
 
 class Failed(AssertionError):
@@ -161,11 +169,20 @@ def case_answer(target: Target) -> None:
                 raise Failed(f"{op} answered without text")
             if op == "embed" and len(response.get("data", ())) != 2:
                 raise Failed(f"embed returned {len(response.get('data', ()))} vectors in `data` for 2 texts")
-            for name in {"transcribe": ("text",), "translate": ("text", "texts"), "rerank": ("results",)}.get(
-                op, ()
-            ):
+            for name in _RESPONSES.get(op, ()):
                 if name not in response:
                     raise Failed(f"{op} returned a response without `{name}`")
+            if op in _IMAGES:
+                _check_image(op, response)
+
+
+def _check_image(op: str, response: dict[str, Any]) -> None:
+    """Fails the case unless a response has one image."""
+    images = response.get("data", ())
+    if len(images) != 1 or not base64.b64decode(images[0].get("b64_json", "")).startswith(_FILES):
+        raise Failed(f"{op} returned a response without one image in `data`, a PNG or WebP in `b64_json`")
+    if op == "image_generate" and not isinstance(images[0].get("seed"), int):
+        raise Failed(f"{op} returned an image without its `seed`")
 
 
 def case_limit(target: Target) -> None:
@@ -205,12 +222,13 @@ def case_text(target: Target) -> None:
     """Odd input is answered, or refused with a reason."""
     odd = ("", " ", "\x00\x01", "🐉🔥" * 8, "שלום مرحبا", "word " * 10_000, "\ufeff\u202e", "{}[]<|im_end|>")
     with loaded(target) as probe:
-        for op in set(probe.operations()) - {"transcribe"}:
+        for op in set(probe.operations()) - {"transcribe", "image_matte"}:
             for text in odd:
                 odd_fields: dict[str, dict[str, Any]] = {
                     "chat": {"messages": [{"role": "user", "content": text}]},
                     "completion": {"prompt": text},
                     "infill": {"input_prefix": text},
+                    "image_generate": {"prompt": text},
                 }
                 last = probe.finish(probe.ask(op, **odd_fields.get(op, {"input": text})))[-1]
                 if last.status < 0 and not last.error.strip():
