@@ -12,6 +12,7 @@ from .csharp import check_csharp
 from .demo import DEMO
 from .godot import check_godot
 from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, ctest, is_full, last_line, run
+from .images import check_images
 from .package import check_package, check_wheel, installed
 from .packages import check_packages
 from .portable import ARM_LIBRARY, check_aarch64, check_glibc, check_tier
@@ -284,6 +285,7 @@ STEPS = [
         needs=speech.NEEDS,
         after=["build"],
     ),
+    Step("images", "pipelines of diffusers: images, step by step", check_images, after=["build"]),
     *SERVER,
     Step("bench", "poll, frame and import cost", check_bench, after=["build", "wheel"]),
     DEMO,

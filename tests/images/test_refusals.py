@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from artist import base64_of, files, opened, paint, refused
+from artist import base64_of, events_of, files, opened, paint, refused
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
@@ -39,9 +39,9 @@ def edit(file: Path, change: Callable[[Any], Any]) -> None:
         ({"prompt": "a" * (1 << 20)}, "invalid prompt"),
         ({"prompt": None}, "missing prompt"),
         ({"size": "33x32"}, "invalid size '33x32': expected multiples of 8 for this pipeline; use 32x32"),
-        ({"size": "0x0"}, "invalid size '0x0'"),
-        ({"size": "abc"}, "invalid size 'abc'"),
-        ({"size": "10000x10000"}, "invalid size '10000x10000'"),
+        ({"size": "0x0"}, "0x0"),
+        ({"size": "abc"}, "expected width x height"),
+        ({"size": "10000x10000"}, "10000x10000"),
         ({"size": "512x512"}, "at most 2,048 pixels for this pipeline, whose own size is 32x32; set size, or raise"),
         ({"steps": 0}, "invalid steps '0'"),
         ({"steps": 10_000}, "invalid steps '10000'"),
@@ -57,11 +57,11 @@ def test_fields_are_refused_by_name(painter: sotto.Engine, fields: dict[str, Any
         assert last.status == sotto.Status.ARGUMENT and said in last.error, last.error
 
 
-def test_guidance_that_is_no_number_is_refused(painter: sotto.Engine) -> None:
-    text = '{"model": "sd", "prompt": "a fox", "guidance_scale": NaN}'
-    with pytest.raises(ValueError, match="NaN|JSON|guidance"):
-        painter.submit("image_generate", text)  # type: ignore[arg-type]
-        refused(painter, "sd", guidance_scale="NaN")
+@pytest.mark.parametrize("value", ["NaN", "Infinity", '"NaN"', "-1", "101"])
+def test_guidance_that_is_no_number_of_the_range_is_refused(painter: sotto.Engine, value: str) -> None:
+    text = f'{{"model": "sd", "prompt": "a fox", "guidance_scale": {value}}}'
+    last = events_of(painter, painter.submit("image_generate", text))[-1]
+    assert last.status == sotto.Status.ARGUMENT and last.error
 
 
 def test_a_mask_of_another_size_is_refused(painter: sotto.Engine) -> None:
@@ -185,7 +185,7 @@ def auto_map(folder: Path) -> None:
         (remove("tokenizer"), "has no folder tokenizer"),
         (remove("model_index.json"), "has no model_index.json"),
         (remove(WEIGHTS), "has no safetensors file: copy the whole pipeline"),
-        (remove("tokenizer/spiece.model"), "cannot be loaded"),
+        (remove("tokenizer/spiece.model"), "has none of tokenizer.json, spiece.model"),
         (remove("vae/config.json"), "config.json"),
         (index({"text_encoder": [None, None]}), "has no text_encoder"),
         (index({"_class_name": ["mine", "Pipeline"]}), "code of a pipeline's own is not executed"),
@@ -228,7 +228,7 @@ def test_weights_that_are_no_numbers_fail_the_request(engine: sotto.Engine, fold
     load(engine, folder)
     last = refused(engine, "m")
     assert last.status == sotto.Status.INFERENCE
-    assert "latents after step 1 of 3 have values that are no numbers" in last.error
+    assert "the latents after step 1 of 3 have NaN or infinite values; check the weights" in last.error
 
 
 def test_an_autoencoder_that_is_damaged_fails_the_request(engine: sotto.Engine, folder: Path) -> None:
@@ -237,5 +237,4 @@ def test_an_autoencoder_that_is_damaged_fails_the_request(engine: sotto.Engine, 
     tensors["decoder.conv_out.bias"] = torch.full((3,), float("nan"))
     save_file(tensors, file, {"format": "pt"})
     load(engine, folder)
-    assert "the decoded image have values" not in refused(engine, "m").error
-    assert "decoded image" in refused(engine, "m").error
+    assert "the decoded image has NaN or infinite values" in refused(engine, "m").error

@@ -15,6 +15,8 @@ from ...errors import ModelLoadError
 _MOST_HEADER = 100 << 20  # bytes; the limit of safetensors itself
 _MOST_JSON = 64 << 20
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".msgpack", ".h5")
+_VOCABULARIES = ("tokenizer.json", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "merges.txt")
+_VOCABULARIES += ("vocab.txt",)  # without one of these files, transformers makes an empty tokenizer
 _WIDTHS = {"BOOL": 8, "U8": 8, "I8": 8, "I16": 16, "U16": 16, "F16": 16, "BF16": 16, "F8_E4M3": 8, "F8_E5M2": 8}
 _WIDTHS |= {"I32": 32, "U32": 32, "F32": 32, "I64": 64, "U64": 64, "F64": 64}
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -108,6 +110,8 @@ def _part(folder: Path, name: str, value: list[Any], variant: str) -> Part:
         raise ModelLoadError(f"'{found}' is code of its own: expected a pipeline of diffusers' own classes")
     library, kind = value
     config = inside / "config.json"
+    if "Tokenizer" in kind and not any((inside / file).is_file() for file in _VOCABULARIES):
+        raise ModelLoadError(f"'{inside}' has none of {', '.join(_VOCABULARIES)}: copy the whole pipeline")
     if not config.is_file():  # a scheduler, a tokenizer or an image processor
         return Part(name, library, kind)
     if "auto_map" in read_object(config):

@@ -17,7 +17,7 @@ import torch
 from PIL import Image
 
 from ..._image_data import Pixels
-from ...errors import ArgumentError, InferenceError, SottoError
+from ...errors import ArgumentError, InferenceError, SottoError, Status
 from ..base import Model, ModelInfo, Request
 from ..base import Part as Step
 from .files import pipeline_in
@@ -151,12 +151,12 @@ class Painter(Model):
         self._gate.begin()
         output = pipe(**self._arguments(pipe, painting))
         if any(getattr(output, "nsfw_content_detected", None) or ()):
-            raise InferenceError(
+            raise _failure(
                 f"the safety checker of {self._kind} rejected image {painting.index}: change the prompt or the seed"
             )
         values = np.asarray(output.images[0])
         if not np.isfinite(values).all():
-            raise self._not_finite("the decoded image")
+            raise self._not_finite("the decoded image has")
         image = Image.fromarray((values * 255).round().astype("uint8"))
         return image if plan.mask is None else Image.composite(image, plan.image, plan.mask)
 
@@ -194,7 +194,7 @@ class Painter(Model):
         """Hands a denoise step over, with a preview where the request asks for one."""
         painting.done += 1
         if not torch.isfinite(latents).all():
-            raise self._not_finite(f"latents after step {painting.done} of {painting.plan.computed}")
+            raise self._not_finite(f"the latents after step {painting.done} of {painting.plan.computed} have")
         units = int(painting.done <= painting.plan.computed)  # some schedulers take more
         preview = painting.previews.get(painting.done)
         if preview is None:
@@ -233,16 +233,21 @@ class Painter(Model):
             painting.turns.hand_over(Step(units=units))
 
     def _not_finite(self, what: str) -> InferenceError:
-        return InferenceError(
-            f"{self._kind} failed: {what} have values that are no numbers; load it with the option dtype "
-            f"'float32' (now '{self._options.dtype}'), or check its weights"
+        way_out = "" if self._options.dtype == "float32" else "load it with the option dtype 'float32', or "
+        return _failure(
+            f"{self._kind} failed: {what} NaN or infinite values; {way_out}check the weights, or change "
+            "guidance_scale"
         )
 
     def _failed(self, error: Exception) -> Exception:
         text = " ".join(str(error).split())[:400]
         if "alloc" in text and "memory" in text:  # how PyTorch says it
             return MemoryError(f"{self._kind} ran out of memory: {text}")
-        return InferenceError(f"{self._kind} failed: {type(error).__name__}: {text}")
+        return _failure(f"{self._kind} failed: {type(error).__name__}: {text}")
+
+
+def _failure(text: str) -> InferenceError:
+    return InferenceError(text, Status.INFERENCE)
 
 
 class _Painting:
