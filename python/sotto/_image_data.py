@@ -63,7 +63,10 @@ def decode_image(field: str, value: str) -> Pixels:
 
 
 def encode_image(
-    image: Pixels, output_format: str = "png", compression: int = 100, metadata: Mapping[str, str] | None = None
+    image: Pixels,
+    output_format: str = "png",
+    compression: int = 100,
+    metadata: Mapping[str, str] | None = None,
 ) -> bytes:
     """Encodes an image as a file. Equal arguments give equal bytes.
 

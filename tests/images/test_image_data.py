@@ -33,7 +33,10 @@ def png(width: int, height: int, data: bytes = b"", kind: int = 2, depth: int = 
     return base64.b64encode(b"\x89PNG\r\n\x1a\n" + chunks).decode()
 
 
-@pytest.mark.parametrize(("form", "options"), [("PNG", {}), ("WEBP", {"lossless": True}), ("JPEG", {"quality": 95, "subsampling": 0})])
+@pytest.mark.parametrize(
+    ("form", "options"),
+    [("PNG", {}), ("WEBP", {"lossless": True}), ("JPEG", {"quality": 95, "subsampling": 0})],
+)
 def test_files_of_three_formats(form: str, options: dict[str, Any]) -> None:
     text = base64_of(PICTURE, form, **options)
     apart = np.abs(np.asarray(decode_image("image", text)).astype(int) - np.asarray(PICTURE).astype(int))
@@ -110,7 +113,7 @@ def test_large_webp_files_are_refused_by_their_header() -> None:
         data = bytearray(base64.b64decode(base64_of(Image.new("RGB", (16, 16)), "WEBP", lossless=lossless)))
         at = 21 if lossless else 26
         data[at : at + 4] = b"\xff\xff\xff\x0f" if lossless else b"\xff\x3f\xff\x3f"
-        with pytest.raises(sotto.ArgumentError, match="16384 x 16384|16383 x 16383"):
+        with pytest.raises(sotto.ArgumentError, match=r"1638[34] x 1638[34]"):
             decode_image("image", base64.b64encode(data).decode())
 
 
@@ -128,7 +131,9 @@ def test_a_bomb_takes_no_memory() -> None:
     packed = zlib.compress(bytes(64 << 20), 9)
     with pytest.raises(sotto.ArgumentError):
         decode_image("image", png(30_000, 30_000, packed))
-    made = decode_image("image", png(64, 64, zlib.compress(bytes(64 << 20), 9)))  # more rows than its header says
+    made = decode_image(
+        "image", png(64, 64, zlib.compress(bytes(64 << 20), 9))
+    )  # more rows than its header says
     assert made.size == (64, 64)
     assert psutil.Process().memory_info().rss - before < 48 << 20
 

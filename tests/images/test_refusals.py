@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 import sotto
+from sotto.backends.diffusers import Diffusers
 
 WEIGHTS = "transformer/diffusion_pytorch_model.safetensors"
 
@@ -31,6 +33,18 @@ def edit(file: Path, change: Callable[[Any], Any]) -> None:
     file.write_text(json.dumps(change(json.loads(file.read_text()))))
 
 
+def test_packages_that_are_missing_or_of_another_version_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "accelerate", None)
+        with pytest.raises(
+            sotto.ArgumentError, match=r"needs accelerate: pip install 'sotto-runtime\[diffusers"
+        ):
+            Diffusers()
+    monkeypatch.setattr("sotto.backends.diffusers.version", lambda name: "0.30.0")
+    with pytest.raises(sotto.ArgumentError, match=r"diffusers is 0\.30\.0: expected 0\.42; pip install"):
+        Diffusers()
+
+
 @pytest.mark.row("A-116", "A-117", "A-118", "A-119", "A-123")
 @pytest.mark.parametrize(
     ("fields", "said"),
@@ -42,7 +56,10 @@ def edit(file: Path, change: Callable[[Any], Any]) -> None:
         ({"size": "0x0"}, "0x0"),
         ({"size": "abc"}, "expected width x height"),
         ({"size": "10000x10000"}, "10000x10000"),
-        ({"size": "512x512"}, "at most 2,048 pixels for this pipeline, whose own size is 32x32; set size, or raise"),
+        (
+            {"size": "512x512"},
+            "at most 2,048 pixels for this pipeline, whose own size is 32x32; set size, or raise",
+        ),
         ({"steps": 0}, "invalid steps '0'"),
         ({"steps": 10_000}, "invalid steps '10000'"),
         ({"n": 0}, "invalid n '0'"),
@@ -85,7 +102,9 @@ def test_images_of_many_kinds_are_taken(painter: sotto.Engine) -> None:
     assert opened(made).getpixel((0, 0)) == (255, 255, 255)
 
 
-@pytest.mark.parametrize("text", ["\x00\x01", "\U0001f409" * 50, "\u05e9\u05dc\u05d5\u05dd", "word " * 10_000, "{}<|endoftext|>"])
+@pytest.mark.parametrize(
+    "text", ["\x00\x01", "\U0001f409" * 50, "\u05e9\u05dc\u05d5\u05dd", "word " * 10_000, "{}<|endoftext|>"]
+)
 def test_odd_prompts_are_drawn(painter: sotto.Engine, text: str) -> None:
     for model in ("pixart", "sd"):
         assert paint(painter, model, prompt=text, negative_prompt=text)["data"][0]["revised_prompt"] == text
@@ -123,7 +142,9 @@ def test_options_change_what_they_name(engine: sotto.Engine, pixart: Path) -> No
 
 
 def remove(name: str) -> Callable[[Path], None]:
-    return lambda folder: shutil.rmtree(folder / name) if (folder / name).is_dir() else (folder / name).unlink()
+    return lambda folder: (
+        shutil.rmtree(folder / name) if (folder / name).is_dir() else (folder / name).unlink()
+    )
 
 
 def cut(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Pipelines of diffusers with random weights, made in seconds: PixArt Sigma, and Stable Diffusion."""
+"""Pipelines of diffusers with random weights, made in seconds: PixArt Sigma, Stable Diffusion, FLUX."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import torch
 from diffusers import (
     AutoencoderKL,
     DPMSolverMultistepScheduler,
+    FlowMatchEulerDiscreteScheduler,
+    FluxPipeline,
+    FluxTransformer2DModel,
     PixArtSigmaPipeline,
     PixArtTransformer2DModel,
     PNDMScheduler,
@@ -68,17 +71,6 @@ def stable_diffusion(folder: Path, **parts: Any) -> Path:
     """Writes a pipeline of Stable Diffusion 1.5's classes, without its safety checker."""
     torch.manual_seed(1)
     tokenizer = _clip_tokenizer()
-    text = CLIPTextConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        max_position_embeddings=77,
-        bos_token_id=0,
-        eos_token_id=1,
-        pad_token_id=1,
-    )
     unet = UNet2DConditionModel(
         block_out_channels=_BLOCKS,
         layers_per_block=1,
@@ -91,7 +83,7 @@ def stable_diffusion(folder: Path, **parts: Any) -> Path:
     )
     made = {
         "vae": _autoencoder(),
-        "text_encoder": CLIPTextModel(text),
+        "text_encoder": _clip(tokenizer),
         "tokenizer": tokenizer,
         "unet": unet,
         "scheduler": PNDMScheduler(skip_prk_steps=True, steps_offset=1),
@@ -101,6 +93,61 @@ def stable_diffusion(folder: Path, **parts: Any) -> Path:
     }
     StableDiffusionPipeline(**made, requires_safety_checker=False).save_pretrained(folder)
     return folder
+
+
+def flux(folder: Path) -> Path:
+    """Writes a pipeline of FLUX.1's classes, which packs 2 x 2 latents into a token."""
+    torch.manual_seed(2)
+    spiece = folder.with_name(f"{folder.name}-tokenizer")
+    clip, t5 = _clip_tokenizer(), _t5_tokenizer(spiece)
+    text = T5Config(vocab_size=len(t5), d_model=32, d_kv=8, d_ff=64, num_layers=1, num_heads=4)
+    transformer = FluxTransformer2DModel(
+        patch_size=1,
+        in_channels=4,
+        num_layers=1,
+        num_single_layers=1,
+        attention_head_dim=16,
+        num_attention_heads=2,
+        joint_attention_dim=32,
+        pooled_projection_dim=32,
+        axes_dims_rope=(4, 4, 8),
+    )
+    autoencoder = AutoencoderKL(
+        block_out_channels=(4,),
+        latent_channels=1,
+        norm_num_groups=1,
+        use_quant_conv=False,
+        use_post_quant_conv=False,
+        shift_factor=0.06,
+        scaling_factor=1.5,
+    )
+    pipe = FluxPipeline(
+        scheduler=FlowMatchEulerDiscreteScheduler(),
+        vae=autoencoder,
+        text_encoder=_clip(clip),
+        tokenizer=clip,
+        text_encoder_2=T5EncoderModel(text),
+        tokenizer_2=t5,
+        transformer=_lively(transformer),
+    )
+    pipe.save_pretrained(folder)
+    return folder
+
+
+def _clip(tokenizer: CLIPTokenizer) -> CLIPTextModel:
+    return CLIPTextModel(
+        CLIPTextConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            max_position_embeddings=77,
+            bos_token_id=0,
+            eos_token_id=1,
+            pad_token_id=1,
+        )
+    )
 
 
 def _autoencoder() -> AutoencoderKL:

@@ -15,9 +15,25 @@ from ...errors import ModelLoadError
 _MOST_HEADER = 100 << 20  # bytes; the limit of safetensors itself
 _MOST_JSON = 64 << 20
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".msgpack", ".h5")
-_VOCABULARIES = ("tokenizer.json", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "merges.txt")
+_VOCABULARIES: tuple[str, ...] = (
+    "tokenizer.json",
+    "spiece.model",
+    "tokenizer.model",
+    "sentencepiece.bpe.model",
+    "merges.txt",
+)
 _VOCABULARIES += ("vocab.txt",)  # without one of these files, transformers makes an empty tokenizer
-_WIDTHS = {"BOOL": 8, "U8": 8, "I8": 8, "I16": 16, "U16": 16, "F16": 16, "BF16": 16, "F8_E4M3": 8, "F8_E5M2": 8}
+_WIDTHS = {
+    "BOOL": 8,
+    "U8": 8,
+    "I8": 8,
+    "I16": 16,
+    "U16": 16,
+    "F16": 16,
+    "BF16": 16,
+    "F8_E4M3": 8,
+    "F8_E5M2": 8,
+}
 _WIDTHS |= {"I32": 32, "U32": 32, "F32": 32, "I64": 64, "U64": 64, "F64": 64}
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _AGAIN = "save the pipeline again with save_pretrained()"
@@ -187,7 +203,9 @@ def tensors_in(file: Path) -> Iterator[tuple[str, int]]:
     try:
         found = json.loads(header)
         found.pop("__metadata__", None)
-        spans = sorted((*tensor["data_offsets"], tensor["dtype"], tensor["shape"]) for tensor in found.values())
+        spans = sorted(
+            (*tensor["data_offsets"], tensor["dtype"], tensor["shape"]) for tensor in found.values()
+        )
         at = 0
         for begin, end, kind, shape in spans:
             count = math.prod(shape)

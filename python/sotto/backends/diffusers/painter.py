@@ -23,7 +23,7 @@ from ..base import Part as Step
 from .files import pipeline_in
 from .gate import Gate
 from .loader import callback_of, load
-from .options import BYTES, Options
+from .options import Options
 from .plan import Plan, plan_of
 from .shape import DENOISERS, shape_of
 from .turns import Turns
@@ -52,7 +52,7 @@ class Painter(Model):
         self._guidance = fields["guidance_scale"].default if "guidance_scale" in fields else None
         self._gate = Gate(pipe, next(getattr(pipe, name) for name in DENOISERS if hasattr(pipe, name)))
         self.info = ModelInfo(
-            weights=found.bytes_as(BYTES[self._options.dtype]),
+            weights=_bytes_of(pipe),
             compute=self._shape.compute,
             description={
                 "architecture": found.kind,
@@ -119,8 +119,8 @@ class Painter(Model):
                 made = getattr(diffusers, auto).from_pipe(self._pipes[False, False])
             except ValueError:
                 raise ArgumentError(
-                    f"invalid {field}: {self._kind} generates images from text alone; remove the field, or load "
-                    "a pipeline such as Stable Diffusion"
+                    f"invalid {field}: {self._kind} generates images from text alone; remove the field, or "
+                    "load a pipeline such as Stable Diffusion"
                 ) from None
             made.set_progress_bar_config(disable=True)
             self._pipes[task] = made
@@ -152,7 +152,8 @@ class Painter(Model):
         output = pipe(**self._arguments(pipe, painting))
         if any(getattr(output, "nsfw_content_detected", None) or ()):
             raise _failure(
-                f"the safety checker of {self._kind} rejected image {painting.index}: change the prompt or the seed"
+                f"the safety checker of {self._kind} rejected image {painting.index}: change the prompt or "
+                "the seed"
             )
         values = np.asarray(output.images[0])
         if not np.isfinite(values).all():
@@ -182,7 +183,10 @@ class Painter(Model):
         }
         given = {name: value for name, value in wanted.items() if name in fields and value is not None}
         if callback_of(fields) == "callback":
-            return given | {"callback": lambda at, _, latents: self._step(painting, latents), "callback_steps": 1}
+            return given | {
+                "callback": lambda at, _, latents: self._step(painting, latents),
+                "callback_steps": 1,
+            }
 
         def after(_pipe: Any, at: int, _time: Any, values: dict[str, Any]) -> dict[str, Any]:
             self._step(painting, values["latents"])
@@ -201,7 +205,12 @@ class Painter(Model):
             painting.turns.hand_over(Step(units=units))
             return
         image = self._preview(latents)
-        info = {"partial": True, "index": painting.index, "partial_image_index": preview, "step": painting.done}
+        info = {
+            "partial": True,
+            "index": painting.index,
+            "partial_image_index": preview,
+            "step": painting.done,
+        }
         data = painting.plan.encoded(image, painting.index)
         painting.turns.hand_over(Step(data=data, info=info | painting.about(image), units=units))
 
@@ -226,7 +235,9 @@ class Painter(Model):
         units = max(0, plan.computed - painting.done) + 1
         if plan.as_data:
             made.append(told)
-            painting.turns.hand_over(Step(data=data, info={"index": index, **painting.about(image)}, units=units))
+            painting.turns.hand_over(
+                Step(data=data, info={"index": index, **painting.about(image)}, units=units)
+            )
             return
         made.append({"b64_json": base64.b64encode(data).decode(), **told})
         if index + 1 < plan.count:
@@ -244,6 +255,13 @@ class Painter(Model):
         if "alloc" in text and "memory" in text:  # how PyTorch says it
             return MemoryError(f"{self._kind} ran out of memory: {text}")
         return _failure(f"{self._kind} failed: {type(error).__name__}: {text}")
+
+
+def _bytes_of(pipe: Any) -> int:
+    """The memory of a pipeline's weights; some of them keep another type than `dtype`."""
+    networks = [part for part in pipe.components.values() if isinstance(part, torch.nn.Module)]
+    tensors = [one for network in networks for one in (*network.parameters(), *network.buffers())]
+    return sum({one.data_ptr(): one.numel() * one.element_size() for one in tensors}.values())
 
 
 def _failure(text: str) -> InferenceError:

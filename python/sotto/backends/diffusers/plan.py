@@ -132,11 +132,10 @@ def _mask(value: str, image: Pixels) -> Pixels:
 
 def _size(size: str, shape: Shape, image: Pixels | None) -> tuple[int, int]:
     by = shape.multiple
-    if size == "auto" and image is None:
-        return shape.width, shape.height
     if size == "auto":
-        width, height = (max(by, side // by * by) for side in image.size)
-        size = f"{width}x{height}"
+        if image is None:
+            return shape.width, shape.height
+        size = _by(*(max(by, side // by * by) for side in image.size))
     width, height = map(int, size.split("x"))
     if width % by or height % by:
         near = _by(*(max(by, round(side / by) * by) for side in (width, height)))

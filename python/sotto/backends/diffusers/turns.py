@@ -6,7 +6,6 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from ..base import Part
 
@@ -70,7 +69,7 @@ class Turns:
         self._error, self._function = None, None
 
     def hand_over(self, part: Part) -> None:
-        """Gives the caller a part, and waits for the next turn. Raises `Stopped` if there is none."""
+        """Gives the caller a part, and waits for the next turn. Raises `Stopped` after `close()`."""
         self._part = part
         self._wait()
 
