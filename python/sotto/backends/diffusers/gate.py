@@ -11,11 +11,10 @@ from .turns import Turns
 
 
 class Gate:
-    """Hooks before each block of a pipeline's networks.
+    """Hooks before each layer of a pipeline's networks.
 
-    A block is a module of a `ModuleList`: a layer of the text encoder, a block of the denoiser, a part of the
-    autoencoder's encoder or decoder. The blocks of a denoise step are a few milliseconds each, or tens of
-    them, so the game's frame and a cancellation wait for one block, not for a step.
+    A layer is a module without modules of its own, such as a matrix product or a convolution. The game's
+    frame and a cancellation wait for one layer, not for a step.
 
     Attributes:
         turns: Of the request that is answered now, or None.
@@ -26,11 +25,10 @@ class Gate:
         self._encodes = False
         found = (part for part in pipe.components.values() if isinstance(part, torch.nn.Module))
         self._hooks = [
-            block.register_forward_pre_hook(self._before)
+            layer.register_forward_pre_hook(self._before)
             for network in found
-            for module in network.modules()
-            if isinstance(module, torch.nn.ModuleList)
-            for block in module
+            for layer in network.modules()
+            if next(layer.children(), None) is None
         ]
         self._hooks.append(denoiser.register_forward_pre_hook(self._before_denoiser))
 

@@ -91,9 +91,7 @@ class Painter(Model):
                 yield step
         finally:
             turns.close()
-            self._gate.turns = None
-            for pipe in self._pipes.values():
-                pipe.scheduler = self._scheduler  # the other one keeps the last latents
+            self._forget(turns)
         if len(made) < plan.count:
             return None  # cancelled
         return {
@@ -109,6 +107,13 @@ class Painter(Model):
         self._pipes.clear()
         del self._scheduler
         gc.collect()
+
+    def _forget(self, turns: Turns) -> None:
+        """Frees what a request left, unless the next one has begun: a stream may be closed late."""
+        if self._gate.turns is turns:
+            self._gate.turns = None
+            for pipe in self._pipes.values():
+                pipe.scheduler = self._scheduler  # its copy keeps the last latents
 
     def _pipe(self, plan: Plan) -> Any:
         """The pipeline for a request: that of the folder, or one of its parts that starts from images."""
