@@ -201,6 +201,44 @@ def test_a_pipeline_without_the_task_says_so(painter: sotto.Engine, portrait: Im
     )
 
 
+@pytest.mark.row("A-114", "A-125")
+def test_the_example_of_the_reference_runs(engine: sotto.Engine, tmp_path: Path) -> None:
+    import tiny_pipelines
+
+    name, folder = "PixArt-alpha/PixArt-Sigma-XL-2-512-MS", tmp_path / "PixArt-Sigma-XL-2-512-MS"
+    tiny_pipelines.pixart(folder, 64, (8, 8, 8, 8))
+    engine.load_model(name, path=folder, backend="diffusers", options={"steps": 5})
+    request = json.dumps(
+        {
+            "model": name,
+            "prompt": "A sunset over mountains",
+            "n": 1,
+            "size": "512x512",
+            "response_format": "b64_json",
+        }
+    )
+    response = json.loads(engine.image_generate(request))
+    b64_image = response["data"][0]["b64_json"]
+    assert b64_image.startswith("iVBORw0KGgo")
+    assert opened(base64.b64decode(b64_image)).size == (512, 512)
+    assert response["data"][0]["revised_prompt"] == "A sunset over mountains"
+    (odd,) = files(
+        engine, name, size="576x448"
+    )  # made in the size of the same ratio that PixArt was trained on
+    assert opened(odd).size == (576, 448)
+
+
+def test_the_typed_interface_gets_images_and_previews(painter: sotto.Engine) -> None:
+    shown: list[sotto.Image] = []
+    made = painter.generate_images(
+        PROMPT, model="sd", n=2, size=(32, 48), seed=7, steps=8, on_preview=shown.append
+    )
+    assert [image.seed for image in made.images] == [7, 8]
+    assert [image.png for image in made.images] == files(painter, "sd", n=2, size="32x48", steps=8)
+    assert made.images[0].array().shape == (48, 32, 3)
+    assert len(shown) >= 2 and all(image.array().shape == (48, 32, 3) for image in shown)
+
+
 def test_a_pipeline_that_packs_its_latents(
     engine: sotto.Engine, tmp_path: Path, portrait: Image.Image
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,11 @@ _BLOCKS = (32, 32)
 SIDE = 32  # pixels of an image's side, where a request does not say it
 
 
-def pixart(folder: Path) -> Path:
-    """Writes a pipeline like PixArt-alpha/PixArt-Sigma-XL-2-512-MS: its classes, tiny."""
+def pixart(folder: Path, latents: int = SIDE // 2, channels: Sequence[int] = _BLOCKS) -> Path:
+    """Writes a pipeline like PixArt-alpha/PixArt-Sigma-XL-2-512-MS: its classes, tiny.
+
+    Each of `channels` after the first halves the latents of an image; the original has 64 latents a side.
+    """
     torch.manual_seed(0)
     spiece = folder.with_name(f"{folder.name}-tokenizer")
     tokenizer = _t5_tokenizer(spiece)
@@ -48,7 +52,7 @@ def pixart(folder: Path) -> Path:
         out_channels=8,
         num_layers=3,
         cross_attention_dim=32,
-        sample_size=SIDE // 2,
+        sample_size=latents,
         patch_size=2,
         caption_channels=32,
         use_additional_conditions=False,
@@ -57,7 +61,7 @@ def pixart(folder: Path) -> Path:
     pipe = PixArtSigmaPipeline(
         tokenizer=tokenizer,
         text_encoder=T5EncoderModel(text),
-        vae=_autoencoder(),
+        vae=_autoencoder(channels, latents << (len(channels) - 1)),
         transformer=_lively(transformer),
         scheduler=DPMSolverMultistepScheduler(),
     )
@@ -150,14 +154,14 @@ def _clip(tokenizer: CLIPTokenizer) -> CLIPTextModel:
     )
 
 
-def _autoencoder() -> AutoencoderKL:
+def _autoencoder(channels: Sequence[int] = _BLOCKS, side: int = SIDE) -> AutoencoderKL:
     return AutoencoderKL(
-        block_out_channels=_BLOCKS,
-        down_block_types=("DownEncoderBlock2D",) * 2,
-        up_block_types=("UpDecoderBlock2D",) * 2,
+        block_out_channels=tuple(channels),
+        down_block_types=("DownEncoderBlock2D",) * len(channels),
+        up_block_types=("UpDecoderBlock2D",) * len(channels),
         latent_channels=4,
         norm_num_groups=8,
-        sample_size=SIDE,
+        sample_size=side,
     )
 
 
