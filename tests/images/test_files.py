@@ -43,7 +43,7 @@ def test_no_file_passes_that_safetensors_refuses(tmp_path: Path) -> None:
     chance, whole = random.Random(13), save(TENSORS, {"format": "pt"})
     head = 8 + struct.unpack_from("<Q", whole)[0]
     accepted = 0
-    for _ in range(4000):
+    for _ in range(1000):
         data = bytearray(whole)
         for _ in range(chance.randrange(1, 4)):
             data[chance.randrange(head)] = chance.randrange(256)
@@ -55,7 +55,7 @@ def test_no_file_passes_that_safetensors_refuses(tmp_path: Path) -> None:
                 load(bytes(data))
             except SafetensorError as error:  # of two tensors with one name, this reader takes the last
                 assert "uplicate" in str(error) or "utf" in str(error).lower(), error
-    assert accepted < 2000
+    assert accepted < 500
 
 
 @pytest.mark.parametrize(

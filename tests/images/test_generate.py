@@ -254,6 +254,31 @@ def test_a_pipeline_that_packs_its_latents(
     assert opened(files(engine, "m", image=image)[0]).size == portrait.size
 
 
+@pytest.mark.parametrize(
+    ("maker", "starts_from_images"),
+    [("pixart_alpha", False), ("stable_diffusion_xl", True), ("stable_diffusion_3", True)],
+)
+def test_other_pipelines(
+    engine: sotto.Engine, tmp_path: Path, portrait: Image.Image, maker: str, starts_from_images: bool
+) -> None:
+    import tiny_pipelines
+
+    engine.load_model("m", path=getattr(tiny_pipelines, maker)(tmp_path / maker), backend="diffusers")
+    plain = {"embed_metadata": False, "partial_images": 1}
+    first, second = files(engine, "m", size="32x48", n=2, **plain)
+    assert first != second and opened(first).size == (32, 48)
+    assert files(engine, "m", size="32x48", **plain) == [first]
+    request = engine.submit("image_generate", body("m"))
+    assert len({event.progress for event in events_of(engine, request) if event.kind == "progress"}) == 5
+    given = {"image": base64_of(portrait), "mask": base64_of(Image.new("L", portrait.size, 0))}
+    if not starts_from_images:
+        assert "generates images from text alone" in refused(engine, "m", **given).error
+        return
+    assert np.array_equal(pixels(files(engine, "m", **given)[0]), pixels(base64.b64decode(given["image"])))
+    del given["mask"]
+    assert opened(files(engine, "m", **given)[0]).size == portrait.size
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_the_weights_take_what_the_model_says(engine: sotto.Engine, pixart: Path, dtype: str) -> None:
     from safetensors import safe_open

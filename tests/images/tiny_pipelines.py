@@ -1,14 +1,12 @@
-"""Pipelines of diffusers with random weights, made in seconds: PixArt Sigma, Stable Diffusion, FLUX."""
+"""Pipelines of diffusers with random weights, made in seconds: PixArt, Stable Diffusion 1.5 to 3, FLUX."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import sentencepiece
 import torch
 from diffusers import (
     AutoencoderKL,
@@ -16,35 +14,29 @@ from diffusers import (
     FlowMatchEulerDiscreteScheduler,
     FluxPipeline,
     FluxTransformer2DModel,
+    HeunDiscreteScheduler,
+    PixArtAlphaPipeline,
     PixArtSigmaPipeline,
     PixArtTransformer2DModel,
     PNDMScheduler,
+    SD3Transformer2DModel,
+    StableDiffusion3Pipeline,
     StableDiffusionPipeline,
+    StableDiffusionXLPipeline,
     UNet2DConditionModel,
 )
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import CLIPTextConfig, CLIPTextModel, CLIPTokenizer, T5Config, T5EncoderModel, T5Tokenizer
-
-_LINES = (
-    "a portrait of an old innkeeper",
-    "the red fox beside a lantern",
-    "a map of the tavern",
-    "a sword on a sign",
-    "quick brown wolves jump over lazy dogs, vexing a zebra",
-)
-_BLOCKS = (32, 32)
-SIDE = 32  # pixels of an image's side, where a request does not say it
+from tiny_parts import BLOCKS, SIDE, autoencoder, clip, clip_tokenizer, lively, t5_encoder, t5_tokenizer
+from transformers import CLIPTextModelWithProjection
 
 
-def pixart(folder: Path, latents: int = SIDE // 2, channels: Sequence[int] = _BLOCKS) -> Path:
+def pixart(folder: Path, latents: int = SIDE // 2, channels: Sequence[int] = BLOCKS) -> Path:
     """Writes a pipeline like PixArt-alpha/PixArt-Sigma-XL-2-512-MS: its classes, tiny.
 
     Each of `channels` after the first halves the latents of an image; the original has 64 latents a side.
     """
     torch.manual_seed(0)
     spiece = folder.with_name(f"{folder.name}-tokenizer")
-    tokenizer = _t5_tokenizer(spiece)
-    text = T5Config(vocab_size=len(tokenizer), d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4)
+    tokenizer = t5_tokenizer(spiece)
     transformer = PixArtTransformer2DModel(
         num_attention_heads=4,
         attention_head_dim=8,
@@ -60,9 +52,9 @@ def pixart(folder: Path, latents: int = SIDE // 2, channels: Sequence[int] = _BL
     )
     pipe = PixArtSigmaPipeline(
         tokenizer=tokenizer,
-        text_encoder=T5EncoderModel(text),
-        vae=_autoencoder(channels, latents << (len(channels) - 1)),
-        transformer=_lively(transformer),
+        text_encoder=t5_encoder(tokenizer),
+        vae=autoencoder(channels, latents << (len(channels) - 1)),
+        transformer=lively(transformer),
         scheduler=DPMSolverMultistepScheduler(),
     )
     pipe.save_pretrained(folder)
@@ -71,12 +63,19 @@ def pixart(folder: Path, latents: int = SIDE // 2, channels: Sequence[int] = _BL
     return folder
 
 
+def pixart_alpha(folder: Path) -> Path:
+    """Writes a pipeline of PixArt Alpha with the parts of `pixart()`."""
+    made = PixArtSigmaPipeline.from_pretrained(pixart(folder.with_name("sigma")), local_files_only=True)
+    PixArtAlphaPipeline(**made.components).save_pretrained(folder)
+    return folder
+
+
 def stable_diffusion(folder: Path, **parts: Any) -> Path:
     """Writes a pipeline of Stable Diffusion 1.5's classes, without its safety checker."""
     torch.manual_seed(1)
-    tokenizer = _clip_tokenizer()
+    tokenizer = clip_tokenizer()
     unet = UNet2DConditionModel(
-        block_out_channels=_BLOCKS,
+        block_out_channels=BLOCKS,
         layers_per_block=1,
         sample_size=SIDE // 2,
         norm_num_groups=8,
@@ -86,8 +85,8 @@ def stable_diffusion(folder: Path, **parts: Any) -> Path:
         up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
     )
     made = {
-        "vae": _autoencoder(),
-        "text_encoder": _clip(tokenizer),
+        "vae": autoencoder(),
+        "text_encoder": clip(tokenizer),
         "tokenizer": tokenizer,
         "unet": unet,
         "scheduler": PNDMScheduler(skip_prk_steps=True, steps_offset=1),
@@ -103,8 +102,7 @@ def flux(folder: Path) -> Path:
     """Writes a pipeline of FLUX.1's classes, which packs 2 x 2 latents into a token."""
     torch.manual_seed(2)
     spiece = folder.with_name(f"{folder.name}-tokenizer")
-    clip, t5 = _clip_tokenizer(), _t5_tokenizer(spiece)
-    text = T5Config(vocab_size=len(t5), d_model=32, d_kv=8, d_ff=64, num_layers=1, num_heads=4)
+    words, t5 = clip_tokenizer(), t5_tokenizer(spiece)
     transformer = FluxTransformer2DModel(
         patch_size=1,
         in_channels=4,
@@ -116,7 +114,7 @@ def flux(folder: Path) -> Path:
         pooled_projection_dim=32,
         axes_dims_rope=(4, 4, 8),
     )
-    autoencoder = AutoencoderKL(
+    vae = AutoencoderKL(
         block_out_channels=(4,),
         latent_channels=1,
         norm_num_groups=1,
@@ -127,73 +125,77 @@ def flux(folder: Path) -> Path:
     )
     pipe = FluxPipeline(
         scheduler=FlowMatchEulerDiscreteScheduler(),
-        vae=autoencoder,
-        text_encoder=_clip(clip),
-        tokenizer=clip,
-        text_encoder_2=T5EncoderModel(text),
+        vae=vae,
+        text_encoder=clip(words),
+        tokenizer=words,
+        text_encoder_2=t5_encoder(t5),
         tokenizer_2=t5,
-        transformer=_lively(transformer),
+        transformer=lively(transformer),
     )
     pipe.save_pretrained(folder)
     return folder
 
 
-def _clip(tokenizer: CLIPTokenizer) -> CLIPTextModel:
-    return CLIPTextModel(
-        CLIPTextConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=32,
-            intermediate_size=64,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            max_position_embeddings=77,
-            bos_token_id=0,
-            eos_token_id=1,
-            pad_token_id=1,
-        )
-    )
-
-
-def _autoencoder(channels: Sequence[int] = _BLOCKS, side: int = SIDE) -> AutoencoderKL:
-    return AutoencoderKL(
-        block_out_channels=tuple(channels),
-        down_block_types=("DownEncoderBlock2D",) * len(channels),
-        up_block_types=("UpDecoderBlock2D",) * len(channels),
-        latent_channels=4,
+def stable_diffusion_xl(folder: Path) -> Path:
+    """Writes a pipeline of Stable Diffusion XL's classes."""
+    torch.manual_seed(3)
+    words = clip_tokenizer()
+    unet = UNet2DConditionModel(
+        block_out_channels=BLOCKS,
+        layers_per_block=1,
+        sample_size=SIDE // 2,
         norm_num_groups=8,
-        sample_size=side,
+        attention_head_dim=(2, 4),
+        use_linear_projection=True,
+        addition_embed_type="text_time",
+        addition_time_embed_dim=8,
+        transformer_layers_per_block=(1, 1),
+        projection_class_embeddings_input_dim=80,  # 6 x 8, and 32 of the text
+        cross_attention_dim=64,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
     )
-
-
-def _lively(network: torch.nn.Module) -> torch.nn.Module:
-    """Gives weights that are initialised as 0 random values, so that the prompt has an effect."""
-    with torch.no_grad():
-        for weight in network.parameters():
-            if not weight.any():
-                weight.normal_(0, 0.05)
-    return network
-
-
-def _t5_tokenizer(folder: Path) -> T5Tokenizer:
-    """A tokenizer in the form of PixArt's: a model of SentencePiece, without tokenizer.json."""
-    folder.mkdir(parents=True)
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(_LINES * 20),
-        model_prefix=str(folder / "spiece"),
-        vocab_size=80,
-        hard_vocab_limit=False,
-        minloglevel=2,
-        **{"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1},
+    pipe = StableDiffusionXLPipeline(
+        vae=autoencoder(),
+        text_encoder=clip(words),
+        text_encoder_2=clip(words, CLIPTextModelWithProjection),
+        tokenizer=words,
+        tokenizer_2=words,
+        unet=unet,
+        scheduler=HeunDiscreteScheduler(),  # computes the network twice in a step
     )
-    (folder / "spiece.vocab").unlink()
-    settings = {"tokenizer_class": "T5Tokenizer", "extra_ids": 0, "model_max_length": 300}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    return T5Tokenizer.from_pretrained(folder)
+    pipe.save_pretrained(folder)
+    return folder
 
 
-def _clip_tokenizer() -> CLIPTokenizer:
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokens = ["<|startoftext|>", "<|endoftext|>", *letters, *(f"{letter}</w>" for letter in letters)]
-    model = models.BPE(vocab={token: at for at, token in enumerate(tokens)}, merges=[])
-    assert Tokenizer(model).get_vocab_size() == len(tokens)
-    return CLIPTokenizer(vocab={token: at for at, token in enumerate(tokens)}, merges=[], model_max_length=77)
+def stable_diffusion_3(folder: Path) -> Path:
+    """Writes a pipeline of Stable Diffusion 3's classes."""
+    torch.manual_seed(4)
+    words, t5 = clip_tokenizer(), t5_tokenizer(folder.with_name(f"{folder.name}-tokenizer"))
+    transformer = SD3Transformer2DModel(
+        sample_size=SIDE // 2,
+        patch_size=2,
+        in_channels=16,
+        out_channels=16,
+        num_layers=2,
+        attention_head_dim=8,
+        num_attention_heads=4,
+        caption_projection_dim=32,
+        joint_attention_dim=32,
+        pooled_projection_dim=64,
+    )
+    vae = autoencoder(latents=16)
+    vae.register_to_config(shift_factor=0.06)
+    pipe = StableDiffusion3Pipeline(
+        scheduler=FlowMatchEulerDiscreteScheduler(),
+        vae=vae,
+        text_encoder=clip(words, CLIPTextModelWithProjection),
+        tokenizer=words,
+        text_encoder_2=clip(words, CLIPTextModelWithProjection),
+        tokenizer_2=words,
+        text_encoder_3=t5_encoder(t5),
+        tokenizer_3=t5,
+        transformer=lively(transformer),
+    )
+    pipe.save_pretrained(folder)
+    return folder
