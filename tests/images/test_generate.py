@@ -301,6 +301,18 @@ def test_the_weights_take_what_the_model_says(engine: sotto.Engine, pixart: Path
     assert opened(files(engine, "m")[0]).size == (32, 32)
 
 
+def test_the_budget_holds_the_largest_image(pixart: Path) -> None:
+    from sotto.backends.diffusers import Diffusers
+
+    with sotto.Engine("cpu", vram_budget_mb=16) as engine:
+        engine.add_backend(Diffusers())
+        with pytest.raises(sotto.ModelLoadError) as refusal:
+            engine.load_model("m", path=pixart, backend="diffusers", options={"max_pixels": 1 << 20})
+        assert refusal.value.status == sotto.Status.BUDGET
+        engine.load_model("m", path=pixart, backend="diffusers")
+        assert 0 < engine.memory()["used"] < 16 << 20 and files(engine, "m")
+
+
 def test_large_images_are_decoded_in_tiles(engine: sotto.Engine, pixart: Path) -> None:
     options = {"max_pixels": 96 * 96}
     for name, tiling in (("tiles", True), ("whole", False)):
