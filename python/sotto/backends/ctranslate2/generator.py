@@ -92,6 +92,7 @@ class Generator(Model):
             compute=self._per_request(weights, self._options),
             streams=self._options.streams,
             context=self._context,
+            most_work=2 * self._options.streams * _THREAD,
             description={
                 "architecture": "decoder",
                 "compute_type": self._generator.compute_type,

@@ -11,8 +11,8 @@ import psutil
 from ..base import ModelInfo
 from .files import bytes_as, weights_in
 
-_PLAUSIBLE = (0.75, 2.0)  # of what the file says
-_MOST_COMPUTE = 1 << 30  # bytes; what is measured beyond that was other work of the process
+_PLAUSIBLE = (0.75, 1.25)  # of what the file says
+_MOST_WORK = 1 << 30  # bytes; what is measured beyond that was other work of the process
 
 
 class Measure:
@@ -30,14 +30,16 @@ class Measure:
         description: Mapping[str, Any],
         compute: int = 0,
         context: int = 0,
+        most_work: int = _MOST_WORK,
     ) -> ModelInfo:
         """Works once by `warm_up`, and returns what the weights and that work added to the process.
 
-        `compute` is memory that requests may take later, in bytes.
+        `compute` is memory that requests may take later, `most_work` what the work can have added, in bytes.
+        More than that was other work of the process, whose memory cannot be told apart.
         """
         loaded = _resident()
         warm_up()
-        compute += min(max(0, _resident() - loaded), _MOST_COMPUTE)
+        compute += min(max(0, _resident() - loaded), most_work)
         return ModelInfo(self._plausible(loaded - self._before), compute, streams, context, description)
 
     def _plausible(self, measured: int) -> int:
