@@ -186,7 +186,7 @@ class MakesImages(Completes):
             size: Width and height in pixels, (512, 768) or "512x768"; None: the model's own.
             image: Image to start from: a path, the bytes of a file, or an array of uint8, height x width x 3
                 or 4.
-            mask: Image whose black or transparent pixels keep those of `image`.
+            mask: Image whose transparent pixels are generated anew; of an opaque one, the white pixels.
             on_progress: Is called with the fraction of the denoise steps that is done, 0 to 1.
             on_preview: Is called with previews; `number` of a preview says which image it becomes.
             **fields: Other fields of [Requests](requests.md#images), such as `seed` and `steps`, and

@@ -179,11 +179,13 @@ def test_generation_starts_from_an_image(painter: sotto.Engine, portrait: Image.
     assert opened(wide).size == (64, 24)
 
 
-def test_a_mask_keeps_what_is_black_or_transparent(painter: sotto.Engine, portrait: Image.Image) -> None:
+def test_a_mask_changes_what_is_transparent_or_else_white(
+    painter: sotto.Engine, portrait: Image.Image
+) -> None:
     black = Image.new("L", portrait.size, 0)
     black.paste(255, (16, 0, 32, 32))
-    transparent = Image.new("RGBA", portrait.size, (255, 255, 255, 0))
-    transparent.paste((255, 255, 255, 255), (16, 0, 32, 32))
+    transparent = Image.new("RGBA", portrait.size, (255, 255, 255, 255))
+    transparent.paste((255, 255, 255, 0), (16, 0, 32, 32))
     made = [
         files(painter, "sd", image=base64_of(portrait), mask=base64_of(mask), strength=0.9)[0]
         for mask in (black, transparent)

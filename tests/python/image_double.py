@@ -129,7 +129,7 @@ class Painter(Model):
         made = np.round(start + strength * (made.astype(float) - start)).astype(np.uint8)
         if "mask" in body:
             mask = decoded("mask", body["mask"])
-            kept = mask[:, :, 3] == 0 if mask.shape[2] == 4 else ~mask.any(axis=2)
+            kept = mask[:, :, 3] > 0 if mask.shape[2] == 4 else ~mask.any(axis=2)
             made = np.where(kept[:, :, None], start, made)
         return made
 

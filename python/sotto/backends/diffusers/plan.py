@@ -18,7 +18,7 @@ from .shape import Shape
 _SEEDS = 1 << 32
 _QUALITIES = {"low": 0.5, "high": 1.5, "hd": 1.5}  # of the pipeline's number of steps
 _STRENGTH = 0.75
-_VISIBLE = 128  # alpha or luminance of a mask from which on a pixel is generated
+_VISIBLE = 128  # alpha from which on a pixel is opaque, luminance from which on it is white
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,10 +124,10 @@ def _mask(value: str, image: Pixels) -> Pixels:
         raise ArgumentError(
             f"invalid mask of {_by(*mask.size)} pixels: expected {_by(*image.size)}, the size of image"
         )
-    light = mask.convert("L").point(lambda value: 255 * (value >= _VISIBLE))
-    if mask.mode == "RGBA":
-        light.paste(0, mask=mask.getchannel("A").point(lambda alpha: 255 * (alpha < _VISIBLE)))
-    return light
+    alpha = mask.getchannel("A") if mask.mode == "RGBA" else None
+    if alpha is not None and alpha.getextrema()[0] < _VISIBLE:
+        return alpha.point(lambda value: 255 * (value < _VISIBLE))
+    return mask.convert("L").point(lambda value: 255 * (value >= _VISIBLE))
 
 
 def _size(size: str, shape: Shape, image: Pixels | None) -> tuple[int, int]:

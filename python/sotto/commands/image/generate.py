@@ -39,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--negative", metavar="TEXT", help="what the image does not show")
     parser.add_argument("--guidance", type=types.number, metavar="X", help="scale of guidance, 0 to 100")
     parser.add_argument("--image", metavar="FILE", help="PNG, JPEG or WebP to start from")
-    parser.add_argument("--mask", metavar="FILE", help="where it is black or transparent, --image stays")
+    parser.add_argument(
+        "--mask", metavar="FILE", help="where it is transparent, or white if it is opaque, --image changes"
+    )
     parser.add_argument(
         "--strength", type=types.number, metavar="X", help="departure from --image, 0 to 1 (0.75)"
     )
