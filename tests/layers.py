@@ -25,7 +25,8 @@ LAYERS = {  # what of ours a native layer may include, beside itself
     "module": {"base", "device", "platform", "text"},
     "core": {"base", "device", "platform", "request", "text", "gpu", "store", "guard", "module"},
     "api": {"abi", "base", "core", "device", "guard", "json", "platform", "store", "text"},
-    "backends": {"abi", "device", "json", "request"},
+    "image": {"abi"},
+    "backends": {"abi", "device", "image", "json", "request"},
 }
 ALL = {
     "base.h",
@@ -68,6 +69,8 @@ INTRINSICS = {"immintrin.h", "arm_neon.h"}
 ZSTD = re.compile(r"native/core/state/packing")  # who may include zstd
 RE2 = re.compile(r"native/guard/regex_")  # who may include RE2
 DARTS = re.compile(r"native/guard/automaton")  # who may include darts-clone
+IMAGES = re.compile(r"native/image/")  # who may include the libraries of image files
+IMAGE_HEADERS = re.compile(r"webp/|zlib\.h|base64\.hpp|wuffs-unsupported-snapshot\.c")
 SQLITE = re.compile(r"native/store/sqlite\.cpp")  # who may include SQLite
 SWALLOWS = {"abi", "backends"}  # who may say catch (...)
 SWALLOWING_FILES: dict[str, str] = {}  # who else, and why
@@ -122,6 +125,9 @@ def native(path: PurePosixPath, text: str) -> Iterator[str]:
         elif name == "darts.h":
             if not DARTS.match(str(path)):
                 yield f"darts-clone belongs in {DARTS.pattern}"
+        elif IMAGE_HEADERS.match(name):
+            if layer != "backends" and not IMAGES.match(str(path)):
+                yield f"{name} belongs in {IMAGES.pattern}"
         elif name == "sqlite3.h":
             if not SQLITE.match(str(path)):
                 yield f"SQLite belongs in {SQLITE.pattern}"
@@ -214,6 +220,8 @@ OFFENCES = {
     "native/core/i.cpp": "#include <re2/re2.h>\n",
     "native/guard/a.cpp": "#include <darts.h>\n",
     "native/core/f.cpp": '#include "llama.h"\n',
+    "native/core/j.cpp": "#include <zlib.h>\n",
+    "native/image/a.cpp": '#include "backends/onnx/session.hpp"\n',
     "native/store/b.cpp": "#include <sqlite3.h>\n",
     "native/core/g.cpp": "try { x(); } catch (...) {}\n",
     "native/api/b.cpp": "try { x(); } catch (...) {}\n",
@@ -238,6 +246,8 @@ GOOD = {
     "native/abi/a.hpp": "#include <sotto/base.h>\n// catch (...)\n",
     "native/text/a.hpp": '#include <nlohmann/json.hpp>\n#include "base/error.hpp"\n',
     "native/platform/a.cpp": "#include <sys/mman.h>\n",
+    "native/image/b.cpp": '#include <webp/decode.h>\n#include "abi/error.hpp"\n',
+    "native/backends/onnx/a.cpp": '#include "image/decode.hpp"\n',
     "native/guard/regex_a.cpp": "#include <re2/re2.h>\n",
     "native/backends/llama/a.cpp": '#include <sotto/module.h>\n#include "llama.h"\n#include <unistd.h>\n',
     "python/sotto/_call.py": "from ._lib import ffi, lib\n",
