@@ -5,7 +5,7 @@
 # build/fuzz/tests/request_fuzz tests/fuzz/corpus/request. With any other compiler they replay their corpus, and
 # mutations of it, as ordinary tests.
 
-set(SOTTO_TIMED_FUZZ game guard recording state template) # they read what strangers make, for 20 seconds each
+set(SOTTO_TIMED_FUZZ game guard image recording state template) # they read what strangers make, for 20 seconds each
 
 # sotto_fuzz(<name> <source of the library>...) builds <name>_fuzz.cpp with the corpus in corpus/<name>. With
 # clang, compiles the sources again for libFuzzer.
