@@ -36,7 +36,7 @@ class Loads:
         """Loads a model, as `sotto.Engine.load_model()` does. `progress` is called on the loop's thread."""
         self._handle.require()
         name, where = await self._find(model_id, path, progress)
-        backend, options = self._engine._names.settings(name, backend, options)
+        backend, options = self._engine._names.settings(name, backend, options, where)
         number = next(self._numbers)
         desc = model_desc(name, where, backend, options, user=number)
         with naming(name, where):
@@ -58,7 +58,7 @@ class Loads:
         self._handle.require()
         number, budget = next(self._numbers), megabytes("budget_mb", budget_mb)
         name, where = await asyncio.to_thread(self._engine._here, model_id, path)
-        backend, options = self._engine._names.settings(name, backend, options)
+        backend, options = self._engine._names.settings(name, backend, options, where)
         desc = model_desc(name, where, backend, options, user=number)
         with naming(name, where):
             plan = self._request(number, ModelLoadError, lib.sotto_engine_plan_model, desc, budget)

@@ -8,6 +8,8 @@ from typing import Any
 from ._desc import Json, json_text
 from ._handle import Handle
 from ._json import load
+from ._onnxruntime import BACKEND as ONNX
+from ._onnxruntime import with_library
 from ._values import invalid, string, wrong_type
 from .backends.base import Backend as PythonBackend
 from .errors import ArgumentError
@@ -112,8 +114,12 @@ class BackendNames:
         options = self._remote.get(backend) if separator else None
         return None if options is None else {**options, "model": rest}
 
-    def settings(self, model_id: str, backend: str | None, options: Json | None) -> tuple[Any, Any]:
-        """Returns backend and load options of a model: those given, or those of a model on a server."""
+    def settings(
+        self, model_id: str, backend: str | None, options: Json | None, path: str
+    ) -> tuple[Any, Any]:
+        """Returns backend and load options of a model: those given, or those of its file or its server."""
+        if backend == ONNX or (backend is None and path.lower().endswith(".onnx")):
+            return ONNX, with_library(options)
         remote = self.remote(model_id)
         if remote is None:
             return backend, options

@@ -176,8 +176,9 @@ class Engine(
             model_id: "sotto/house", "sotto/tavern", "sotto/minilm", a GGUF file's path, or a Hugging Face id:
                 `org/name`, `org/name:QUANT` or `org/name/file.gguf`. Downloaded if not cached. Any name if
                 `path` is set.
-            path: Path of the GGUF file.
-            backend: Name of the backend that runs the model; None: the first available one.
+            path: Path of the GGUF file, or of an ONNX file of a model that removes backgrounds.
+            backend: Name of the backend that runs the model; None: "onnx" for a file that ends in .onnx, else
+                the first available one.
             options: JSON object of load options.
             progress: Called with "download" or "load" and a fraction from 0 to 1.
 
@@ -186,7 +187,7 @@ class Engine(
         """
         self._handle.require()
         name, where = self._find(model_id, path, progress)
-        backend, options = self._names.settings(name, backend, options)
+        backend, options = self._names.settings(name, backend, options, where)
         desc = model_desc(name, where, backend, options, flags=lib.SOTTO_REQUEST_PRIVATE)
         with naming(name, where):
             loading = Request(self._handle, ModelLoadError, lib.sotto_engine_load_model, desc)
@@ -223,7 +224,7 @@ class Engine(
         self._handle.require()
         budget = megabytes("budget_mb", budget_mb)
         name, where = self._here(model_id, path)
-        backend, options = self._names.settings(name, backend, options)
+        backend, options = self._names.settings(name, backend, options, where)
         desc = model_desc(name, where, backend, options, flags=lib.SOTTO_REQUEST_PRIVATE)
         with naming(name, where):
             plan = Request(self._handle, ModelLoadError, lib.sotto_engine_plan_model, desc, budget)
