@@ -39,9 +39,9 @@ def versions() -> tuple[str, str]:
 
 def pinned(package: str) -> str:
     """Returns the pinned version of a source distribution."""
-    pins = (ROOT / "native" / "cmake" / "Deps.cmake").read_text()
+    pins = "".join((ROOT / "native" / "cmake" / name).read_text() for name in ("Deps.cmake", "Images.cmake"))
     found = re.search(rf"^    {package}\s+VERSION (\S+)", pins, re.M)
-    assert found, f"native/cmake/Deps.cmake names no version of {package}"
+    assert found, f"native/cmake/Deps.cmake and Images.cmake name no version of {package}"
     return found[1]
 
 
@@ -81,6 +81,23 @@ def after(mark: str) -> Callable[[str], str]:
     return lambda text: text[text.rindex(mark) :].rstrip().removesuffix("*/")
 
 
+def webp() -> Path:
+    """Returns the folder of libwebp."""
+    folder = deps() / f"stable-diffusion-libwebp-{pinned('stable-diffusion-cpp-python')}"
+    return folder / "vendor/stable-diffusion.cpp/thirdparty/libwebp"
+
+
+def zlib() -> Path:
+    """Returns the folder of zlib."""
+    return deps() / f"grpcio-zlib-{pinned('grpcio')}" / "third_party" / "zlib"
+
+
+def zlib_terms(text: str) -> str:
+    """Returns the licence that zlib.h begins with."""
+    begin, end = text.index("  Copyright (C)"), text.index("  Jean-loup Gailly        Mark Adler")
+    return whole("\n".join(line[2:] for line in text[begin:end].splitlines()))
+
+
 def texts() -> Iterator[tuple[str, str]]:
     """Yields name and licence text of each dependency that is linked."""
     llama, zstd = versions()
@@ -104,6 +121,9 @@ def texts() -> Iterator[tuple[str, str]]:
         ("SmolLM2-135M-Instruct, in the house model", ROOT / "samples" / "house_model" / "LICENSE", whole),
         ("cpp-httplib", tree / "vendor/cpp-httplib/LICENSE", whole),
         ("BoringSSL", ROOT / "native/backends/proxy/licences/boringssl.txt", whole),  # its source has none
+        ("Wuffs", ROOT / "native/image/licences/wuffs.txt", whole),  # its source has none
+        ("libwebp", webp() / "COPYING", whole),
+        ("zlib", zlib() / "zlib.h", zlib_terms),
     ]
     for name, path, cut in parts:
         yield name, cut(path.read_text(encoding="utf-8"))

@@ -14,7 +14,11 @@ from release import PackagingError
 
 HOUSE = "house.gguf"
 LOADABLE = (".so", ".dll")
-MODULES = ("*sotto_*-*", "*sotto_proxy.*")  # as sotto_copy_runtime() of sottoConfig.cmake finds them
+MODULES = (
+    "*sotto_*-*",
+    "*sotto_proxy.*",
+    "*sotto_onnx.*",
+)  # as sotto_copy_runtime() of sottoConfig.cmake finds them
 UNITY_PLUGIN = "*sotto_unity.*"  # the library that Unity loads beside the core; no other host needs it
 
 

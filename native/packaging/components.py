@@ -16,7 +16,7 @@ from build_folder import Installed
 from release import ROOT, PackagingError, sibling
 
 CORE, MODULE, VULKAN, CUDA = "core", "sotto_llama", "sotto_llama_vulkan", "sotto_llama_cuda"
-PROXY = "sotto_proxy"
+PROXY, ONNX = "sotto_proxy", "sotto_onnx"
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,10 @@ class PinnedSources:
             PackagingError: The sources are not unpacked.
         """
         licences = sibling("licences")
-        files = [ROOT / "native" / "cmake" / name for name in ("Deps.cmake", "Sqlite.cmake")]
+        files = [ROOT / "native" / "cmake" / name for name in ("Deps.cmake", "Sqlite.cmake", "Images.cmake")]
         self._pins = "".join(file.read_text(encoding="utf-8") for file in files)
-        self._headers = (ROOT / "native" / "cmake" / "VulkanHeaders.cmake").read_text(encoding="utf-8")
+        files = [ROOT / "native" / name for name in ("cmake/VulkanHeaders.cmake", "cmake/OnnxRuntime.cmake")]
+        self._headers = "".join(file.read_text(encoding="utf-8") for file in files)
         self._cuda = (ROOT / "native" / "cmake" / "CudaToolkit.cmake").read_text(encoding="utf-8")
         self.llama_version, self.zstd_version = licences.versions()
         self.llama = licences.deps() / f"llama_cpp_python-{self.llama_version}" / "vendor" / "llama.cpp"
@@ -103,7 +104,8 @@ def vendored(sources: PinnedSources) -> Iterator[Part]:
     release: tuple[str, ...] = ("MAJOR", "MINOR", "RELEASE")
 
     def part(name: str, version: str, licence: str, repository: str, file: str, **more: str) -> Part:
-        users = {"nlohmann-json": (CORE, MODULE, PROXY), "xxHash": (CORE, MODULE), "cpp-httplib": (PROXY,)}
+        users = {"nlohmann-json": (CORE, MODULE, PROXY, ONNX), "xxHash": (CORE, MODULE)}
+        users |= {"cpp-httplib": (PROXY,), "base64.hpp": (MODULE, ONNX)}
         purl = f"pkg:github/{repository}" + (f"@v{version}" if re.fullmatch(r"[\d.]+", version) else "")
         return Part(
             name,
@@ -168,6 +170,9 @@ def archived(sources: PinnedSources) -> Iterator[Part]:
         ("RE2", "grpcio", "BSD-3-Clause", CORE),
         ("darts-clone", "sentencepiece", "BSD-3-Clause", CORE),
         ("BoringSSL", "grpcio", "Apache-2.0", PROXY),
+        ("Wuffs", "pywuffs", "Apache-2.0 OR MIT", ONNX),
+        ("libwebp", "stable-diffusion-cpp-python", "BSD-3-Clause", ONNX),
+        ("zlib", "grpcio", "Zlib", ONNX),
     ):
         pinned = f"{package} {sibling('licences').pinned(package)}"
         purl = f"pkg:pypi/{pinned.replace(' ', '@')}"
@@ -206,17 +211,18 @@ def every_part(sources: PinnedSources) -> list[Part]:
 
 
 def of_cards(sources: PinnedSources) -> Iterator[Part]:
-    """Yields the parts of the modules for graphics cards."""
-    for name, package, licence in (
-        ("Vulkan-Headers", "libvulkan-dev", "Apache-2.0 OR MIT"),
-        ("SPIRV-Headers", "spirv-headers", "MIT"),
+    """Yields the headers that Debian packages, and the parts of the modules for graphics cards."""
+    for name, package, licence, user in (
+        ("Vulkan-Headers", "libvulkan-dev", "Apache-2.0 OR MIT", VULKAN),
+        ("SPIRV-Headers", "spirv-headers", "MIT", VULKAN),
+        ("ONNX Runtime's C header", "libonnxruntime-dev", "MIT", ONNX),
     ):
         version, digest = sources.debian(package)
         purl, source = (
             f"pkg:deb/debian/{package}@{version.replace('+', '%2B')}",
             f"Debian's {package} {version}",
         )
-        yield Part(name, version, licence, purl, digest, source, (VULKAN,))
+        yield Part(name, version, licence, purl, digest, source, (user,))
     version, digest = sources.cuda_runtime()
     purl = f"pkg:pypi/nvidia-cuda-runtime@{version}"
     terms = "NVIDIA CUDA Toolkit End User License Agreement"
@@ -226,7 +232,7 @@ def of_cards(sources: PinnedSources) -> Iterator[Part]:
 def compiler_runtime(build: Installed) -> Part | None:
     """Returns the compiler's runtime libraries, linked statically; None if the compiler is unknown."""
     compiler, version = build.compiler
-    used = (CORE, MODULE, PROXY)
+    used = (CORE, MODULE, PROXY, ONNX)
     source = f"linked by the compiler of {build.platform.name}"
     if compiler == "GNU":
         licence = "GPL-3.0-or-later WITH GCC-exception-3.1"
@@ -239,8 +245,9 @@ def compiler_runtime(build: Installed) -> Part | None:
 
 def users(library: str) -> set[str]:
     """Returns the names in Part.used_by that stand for the library with this file name."""
-    if PROXY in library:
-        return {PROXY}
+    for module in (PROXY, ONNX):
+        if module in library:
+            return {module}
     if "sotto_llama" not in library:
         return {CORE}
     return {MODULE} | {user for user in (VULKAN, CUDA) if user in library}
