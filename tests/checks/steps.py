@@ -13,6 +13,7 @@ from .demo import DEMO
 from .godot import check_godot
 from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, ctest, is_full, last_line, run
 from .images import check_images
+from .matting import check_matting
 from .package import check_package, check_wheel, installed
 from .packages import check_packages
 from .portable import ARM_LIBRARY, check_aarch64, check_glibc, check_tier
@@ -278,6 +279,7 @@ STEPS = [
     Step("wheel", "wheel, in an empty environment", check_wheel, needs=["g++", "cmake", "ninja"]),
     Step("package", "C and C++ programs on the installed library", check_package, after=["build", "wheel"]),
     Step("python", "Python tests", check_python, after=["build", "wheel"]),
+    Step("matting", "removal of backgrounds on ONNX Runtime", check_matting, after=["build"]),
     Step(
         "speech",
         "models of CTranslate2: they hear, write, embed, translate",
