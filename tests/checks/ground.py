@@ -135,6 +135,24 @@ def requirements(*extras: str) -> list[str]:
     return wanted
 
 
+def site(folder: Path, *installs: Sequence[str | Path]) -> str:
+    """Installs packages in `folder`, beside the virtual environment of the checks, once; their folder.
+
+    `installs`: arguments of one `pip install` each. A path is a file of requirements, as with -r.
+    """
+    made, stamp = folder / "site", folder / "made-from"
+    texts = [arg.read_text() if isinstance(arg, Path) else arg for one in installs for arg in one]
+    mark = hashlib.sha256(f"{texts} {sys.version}".encode()).hexdigest()
+    if not stamp.exists() or stamp.read_text() != mark:
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir(parents=True)
+        for one in installs:
+            args = [part for arg in one for part in (("-r", arg) if isinstance(arg, Path) else (arg,))]
+            run([PYTHON, "-m", "pip", "install", "-q", "--target", made, *args])
+        stamp.write_text(mark)
+    return str(made)
+
+
 def is_full() -> bool:
     """Whether what is slow and rarely breaks is tried too."""
     return os.environ.get("SOTTO_FULL") == "1"
