@@ -125,7 +125,7 @@ def main() -> None:
         )
     if args.sheet:
         mixed = [one for group in zip(*pictures.values(), strict=True) for one in group]
-        sheet(model, mixed).quantize(192).save(args.sheet, optimize=True)
+        sheet(model, mixed).quantize(256).save(args.sheet, optimize=True)
 
 
 if __name__ == "__main__":
