@@ -6,6 +6,7 @@
 #include "api/handle.hpp"
 #include "api/lent.hpp"
 #include "core/codec/codec.hpp"
+#include "core/model/built_in.hpp"
 
 using namespace sotto::api;
 using sotto::Error;
@@ -32,6 +33,9 @@ Submission submission_for(const sotto_model_desc* desc, Submission::Kind kind) {
     submission.id = required(requested.id, "desc->id");
     submission.path = utf8(requested.path, "desc->path");
     submission.backend = utf8(requested.backend, "desc->backend");
+    if (submission.backend.empty()) {
+        submission.backend = sotto::backend_for(submission.id, submission.path);
+    }
     submission.options = view(requested.options, "desc->options");
     submission.user = requested.user;
     submission.flags = checked_request_flags(requested.flags, SOTTO_REQUEST_PRIVATE, "desc->flags");

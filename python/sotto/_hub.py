@@ -15,12 +15,15 @@ from typing import NamedTuple
 
 from . import _minilm, _tavern
 from ._asking import Progress
+from ._lib import library_folder
+from ._onnxruntime import MATTING
 from ._values import invalid
 from .errors import ArgumentError, ModelLoadError, SottoError, Status
 
 Transferred = Callable[[int, int], None]  # called with the bytes present and the size of the file
 
 HOUSE = "sotto/house"
+_BUILT_IN = {HOUSE: "house.gguf", MATTING: "matting.onnx"}  # beside the library
 OURS = (HOUSE, _tavern.TAVERN)  # models of characters, with settings of their own
 _OTHERS = (_tavern.TAVERN, _minilm.MINILM)  # which are not in the package
 PREFERENCE = (
@@ -67,6 +70,12 @@ def find(model_id: str) -> str | None:
     return path
 
 
+def built_in(model_id: str) -> Path | None:
+    """Returns the file of a model that comes with the library; None: `model_id` is none of them."""
+    name = _BUILT_IN.get(model_id)
+    return None if name is None else library_folder() / name
+
+
 def default_model() -> str:
     """Returns the model of the commands that speak: sotto/tavern if it is on this machine."""
     return HOUSE if _tavern.base() is None else _tavern.TAVERN
@@ -75,16 +84,19 @@ def default_model() -> str:
 def _wanted(model_id: str) -> Wanted | str | None:
     """Returns the path if `model_id` is a file that exists, else the parsed Hugging Face id.
 
-    None for the house model and for any other text: the native library finds it, or reports the error.
+    None for a model that comes with the library and for any other text: the native library finds it, or
+    reports the error.
     Raises `ModelLoadError` for an unknown id that begins with `sotto/`.
     """
     path = os.path.expanduser(model_id)
-    if model_id == HOUSE or os.path.exists(path):
-        return None if model_id == HOUSE else path
+    if model_id in _BUILT_IN:
+        return None
+    if os.path.exists(path):
+        return path
     if model_id.startswith("sotto/"):  # reserved for Sotto's own models: fails without a network request
         raise ModelLoadError(
-            f"model '{model_id}' does not exist: those of Sotto are '{HOUSE}', "
-            + " and ".join(f"'{name}'" for name in _OTHERS),
+            f"model '{model_id}' does not exist: those of Sotto are "
+            + ", ".join(f"'{name}'" for name in (*_BUILT_IN, *_OTHERS)),
             Status.NOT_FOUND,
         )
     return parse(model_id)  # None: a path to a file that does not exist

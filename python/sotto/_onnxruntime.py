@@ -9,6 +9,7 @@ from ._desc import Json, json_text
 from ._json import load
 
 BACKEND = "onnx"  # name of the native backend
+MATTING = "sotto/matting"  # id of the model for it that comes with the library
 VARIABLE = "SOTTO_ONNXRUNTIME"  # which the backend reads itself
 _PATTERNS = ("libonnxruntime.so*", "onnxruntime.dll", "libonnxruntime*.dylib")
 

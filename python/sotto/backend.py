@@ -9,7 +9,7 @@ from ._desc import Json, json_text
 from ._handle import Handle
 from ._json import load
 from ._onnxruntime import BACKEND as ONNX
-from ._onnxruntime import with_library
+from ._onnxruntime import MATTING, with_library
 from ._values import invalid, string, wrong_type
 from .backends.base import Backend as PythonBackend
 from .errors import ArgumentError
@@ -118,7 +118,8 @@ class BackendNames:
         self, model_id: str, backend: str | None, options: Json | None, path: str
     ) -> tuple[Any, Any]:
         """Returns backend and load options of a model: those given, or those of its file or its server."""
-        if backend == ONNX or (backend is None and path.lower().endswith(".onnx")):
+        is_onnx = model_id == MATTING if not path else path.lower().endswith(".onnx")
+        if backend == ONNX or (backend is None and is_onnx):
             return ONNX, with_library(options)
         remote = self.remote(model_id)
         if remote is None:

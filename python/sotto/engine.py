@@ -173,9 +173,9 @@ class Engine(
         """Loads a model and waits until it is ready. Does nothing if it is already loaded.
 
         Args:
-            model_id: "sotto/house", "sotto/tavern", "sotto/minilm", a GGUF file's path, or a Hugging Face id:
-                `org/name`, `org/name:QUANT` or `org/name/file.gguf`. Downloaded if not cached. Any name if
-                `path` is set.
+            model_id: "sotto/house", "sotto/tavern", "sotto/minilm", "sotto/matting", a GGUF file's path, or a
+                Hugging Face id: `org/name`, `org/name:QUANT` or `org/name/file.gguf`. Downloaded if not
+                cached. Any name if `path` is set.
             path: Path of the GGUF file, or of an ONNX file of a model that removes backgrounds.
             backend: Name of the backend that runs the model; None: "onnx" for a file that ends in .onnx, else
                 the first available one.

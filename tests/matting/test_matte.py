@@ -228,10 +228,13 @@ def test_memory_is_counted_and_given_back(engine: sotto.Engine, load: Load, tmp_
 def test_a_request_is_cancelled_within_its_step(engine: sotto.Engine, load: Load, tmp_path: Path) -> None:
     load(make_matting(tmp_path / "m.onnx", size=512, width=48, layers=10, metadata=OWN))
     image = encoded(picture(640, 480))
-    began = time.monotonic()
-    assert ask(engine, image)[-1].status == 0
-    whole = time.monotonic() - began
-    for share in (0.1, 0.3, 0.5):
+    times = []
+    for _ in range(3):
+        began = time.monotonic()
+        assert ask(engine, image)[-1].status == 0
+        times.append(time.monotonic() - began)
+    whole = min(times)  # other work of the machine makes single runs several times as long
+    for share in (0.05, 0.15, 0.3):
         request = engine.submit("image_matte", {"model": "m", "image": image})
         time.sleep(share * whole)
         began = time.monotonic()

@@ -6,25 +6,19 @@
 
 #include "base/attempt.hpp"
 #include "core/memory/units.hpp"
-#include "platform/dynlib.hpp"
+#include "core/model/built_in.hpp"
 #include "text/json_reader.hpp"
 #include "text/ordered_json.hpp"
 
 namespace sotto {
 namespace {
 
-constexpr std::string_view kHouseId = "sotto/house";
-constexpr std::string_view kHouseFile = "house.gguf";
-
 std::string path_of(const Submission& submission) {
     if (!submission.path.empty()) {
         return submission.path;
     }
-    if (submission.id == kHouseId && !library_folder().empty()) {
-        const auto path = (library_folder() / kHouseFile).u8string();
-        return {path.begin(), path.end()};
-    }
-    return submission.id;
+    const auto file = built_in_file(submission.id);
+    return file.empty() ? submission.id : file;
 }
 
 // Returns true if opening a model may succeed on another device after

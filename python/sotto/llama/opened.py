@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from .._gguf import read_values
 from .._json import dump
-from .._lib import library_folder
 from ..engine import Engine
 from ..errors import ArgumentError, SottoError, Status
 from .errors import ModelLoadError, ValidationError, translated
@@ -86,9 +85,10 @@ class Opened:
         """Returns the path of the model's file. Downloads a model of a hub."""
         if self.path.endswith(".gguf"):
             return self.path
-        from .._hub import HOUSE, locate
+        from .._hub import built_in, locate
 
-        return str(library_folder() / "house.gguf") if self.path == HOUSE else locate(self.path)
+        file = built_in(self.path)
+        return locate(self.path) if file is None else str(file)
 
     def _load_as(self, name: str, options: Mapping[str, Any]) -> None:
         path = self.path if self.path.endswith(".gguf") else None

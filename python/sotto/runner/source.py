@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from .._hub import HOUSE, locate
-from .._lib import library_folder
+from .._hub import built_in, locate
 from .._tavern import ADAPTER, TAVERN
 from .._values import invalid, typed
 from .._web import using_token
@@ -118,8 +117,8 @@ def resolve(which: Which, token: str | None, converter: Converter) -> Source:
 
 def gguf(model_id: str, filename: str) -> str:
     """Returns the path of a GGUF file in a folder or a repository. Downloads it if it is missing."""
-    if model_id == HOUSE:
-        return str(library_folder() / "house.gguf")
+    if (file := built_in(model_id)) is not None:
+        return str(file)
     if model_id.startswith("sotto/"):
         return str(locate(model_id))
     folder = Path(os.path.expanduser(model_id))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ..._onnxruntime import MATTING
 from .. import screen
 from .opening import add_model_arguments, check_files, opened
 
@@ -18,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", metavar="OUT", help="PNG or WebP file, by its ending")
     parser.add_argument("--mask", action="store_true", help="write alpha alone, as a grey image")
     parser.add_argument("--no-refine", action="store_true", help="leave the model's mask as it is")
-    add_model_arguments(parser)
+    add_model_arguments(parser, MATTING)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 MODEL = "image"
 
 
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments that choose the model, and those of the output."""
+def add_model_arguments(parser: argparse.ArgumentParser, default: str | None = None) -> None:
+    """Adds the arguments that choose the model, required without `default`, and those of the output."""
     parser.add_argument(
-        "--model", required=True, metavar="PATH", help="file or folder of the model, or an id of its backend"
+        "--model",
+        required=default is None,
+        default=default,
+        metavar="PATH",
+        help="file or folder of the model, or an id of its backend" + (f" ({default})" if default else ""),
     )
     parser.add_argument(
         "--backend",

@@ -7,8 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..._hub import HOUSE, locate
-from ..._lib import library_folder
+from ..._hub import HOUSE, built_in, locate
 from .. import arguments as types
 from .. import confined, progress, screen
 from . import measure_file, sheet
@@ -59,7 +58,5 @@ def examine(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _path(model: str, told: progress.Told) -> str:
-    if model == HOUSE:
-        return str(library_folder() / "house.gguf")
-    path = locate(model, told) or model
+    path = built_in(model) or locate(model, told) or model
     return str(Path(path).expanduser())

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ... import _minilm, _tavern
-from ..._hub import HOUSE, OURS, is_model
-from ..._lib import library_folder
+from ..._hub import HOUSE, OURS, built_in, is_model
+from ..._onnxruntime import MATTING
 from .. import screen
 from ..text import size
 from .gguf import architecture
@@ -44,7 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _ours() -> list[Found]:
     paths = {
-        HOUSE: library_folder() / "house.gguf",
+        HOUSE: built_in(HOUSE),
+        MATTING: built_in(MATTING),
         _tavern.TAVERN: _tavern.base(),
         _minilm.MINILM: _minilm.base(),
     }
@@ -72,7 +73,8 @@ def _cached() -> list[Found]:
 
 
 def _found(known: str, path: Path) -> Found:
-    return Found(known, architecture(path), path.stat().st_size, str(path))
+    kind = "segmentation" if known == MATTING else architecture(path)
+    return Found(known, kind, path.stat().st_size, str(path))
 
 
 def _show(found: list[Found]) -> None:
@@ -88,5 +90,5 @@ def _show(found: list[Found]) -> None:
         path = "" if model.id == model.path else model.path
         table.add_row(*map(escape, (model.id, model.architecture or "?", size(model.bytes), path)))
     screen.console().print(table)
-    if not any(model.id not in OURS for model in found):
+    if not any(model.id not in (*OURS, MATTING) for model in found):
         screen.say("\nThere is none of Hugging Face's. `sotto models pull org/name` fetches one.")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from conftest import ROOT
+import sotto
+from conftest import encoded, matte
 
-FOLDER = ROOT / "samples" / "matting_model"
+FOLDER = Path(__file__).resolve().parents[2] / "samples" / "matting_model"
 sys.path.insert(0, str(FOLDER))
 
 import held_things  # noqa: E402
@@ -39,6 +41,16 @@ def test_alpha_of_things_that_were_never_trained(matting: Matting, pictures: lis
     print(f"matting: mean IoU {iou:.4f}, mean absolute error {error:.4f}")
     assert len(found) == TEST_COUNT == 100
     assert iou >= MIN_IOU, sorted(one.iou for one in found)[:5]
+
+
+def test_the_engine_cuts_out_the_same_things(pictures: list[Composed]) -> None:
+    found = []
+    with sotto.Engine("cpu", mode="prioritize_compute") as engine:
+        engine.load_model("sotto/matting")
+        for one in pictures:
+            alpha = matte(engine, encoded(Image.fromarray(one.rgb)), "sotto/matting", mask_only=True)
+            found.append(score(np.asarray(alpha, np.float32) / 255, one.alpha))
+    assert float(np.mean([one.iou for one in found])) >= MIN_IOU
 
 
 def test_families_and_backgrounds_of_the_test_are_never_trained() -> None:
