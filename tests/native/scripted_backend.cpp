@@ -7,6 +7,7 @@
 //   finish         "stop" (default) or "length": finish reason
 //   response       an object: the model supports chats and the data operations, whose response it is;
 //   data           array of hexadecimal bytes: their data, one part per step, in addition to the tokens
+//   data_info      array of objects that describe the parts of `data`; default: {"part": number}
 //   prompt_tokens  default: the number of words of the request's last message, at least 1
 //   cached_tokens, streams (4), context (0), step_tokens (0), weights, kv, compute
 //   kv_per_place, kv_per_token   instead of kv: bytes per slot, and per token of a slot

@@ -95,7 +95,9 @@ inline void give_data(const Script& script, Stream& stream, sotto_step_item& wor
         work.generated = 1;
     }
     stream.data = from_hex(parts[stream.said]);
-    stream.data_info = json{{"part", stream.said++}}.dump();
+    const auto infos = script.values.value("data_info", json::array());
+    const auto part = stream.said++;
+    stream.data_info = (part < infos.size() ? infos[part] : json{{"part", part}}).dump();
     work.data = {stream.data.data(), stream.data.size()};
     work.data_info = {stream.data_info.data(), stream.data_info.size()};
 }

@@ -26,7 +26,8 @@ inline sotto_status read_request(const sotto_stream_desc& desc, Request& request
         request.wants_settings = body.value("return_settings", false);
         return SOTTO_OK;
     }
-    if (desc.op >= SOTTO_OP_EMBED && desc.op <= SOTTO_OP_RERANK) {
+    const bool paints = desc.op == SOTTO_OP_IMAGE_GENERATE || desc.op == SOTTO_OP_IMAGE_MATTE;
+    if (paints || (desc.op >= SOTTO_OP_EMBED && desc.op <= SOTTO_OP_RERANK)) {
         return SOTTO_OK;
     }
     if (desc.op != SOTTO_OP_TOKENIZE) {

@@ -143,7 +143,8 @@ inline void describe(const Script& script, const Shape& shape, sotto_model_info*
     info->capabilities |= script.has("prepare_ms") ? SOTTO_CAPABILITY_PREPARABLE : 0;
     if (script.has("response")) {
         info->operations = SOTTO_OPERATION_CHAT | SOTTO_OPERATION_EMBED | SOTTO_OPERATION_TRANSCRIBE |
-                           SOTTO_OPERATION_TRANSLATE | SOTTO_OPERATION_RERANK;
+                           SOTTO_OPERATION_TRANSLATE | SOTTO_OPERATION_RERANK |
+                           SOTTO_OPERATION_IMAGE_GENERATE | SOTTO_OPERATION_IMAGE_MATTE;
     }
     if (!script.has("response") && !script.flag("slots", false)) {
         info->operations = SOTTO_OPERATION_CHAT | SOTTO_OPERATION_COMPLETION | SOTTO_OPERATION_INFILL |
