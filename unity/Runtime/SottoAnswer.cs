@@ -60,7 +60,7 @@ namespace Sotto
             remove => _textAdded.Remove(value);
         }
 
-        /// <summary>Raised when a load advances.</summary>
+        /// <summary>Raised when a load or an image advances.</summary>
         public event Action<SottoAnswer> Progressed
         {
             add => _progressed.Add(value);
@@ -100,7 +100,7 @@ namespace Sotto
         /// <summary>Tokens generated so far.</summary>
         public int Tokens { get; private set; }
 
-        /// <summary>Progress of a load, 0 to 1.</summary>
+        /// <summary>Progress of a load or an image, 0 to 1.</summary>
         public float Progress { get; private set; }
 
         /// <summary>Whether the request has ended.</summary>
@@ -130,6 +130,9 @@ namespace Sotto
         /// Called at most once a drain if text was added: at the end of the drain, or before Completed.
         /// </summary>
         internal Action<SottoAnswer> TextGrew { get; set; }
+
+        /// <summary>Called for each part of a result that is no text, with the JSON that describes it.</summary>
+        internal Action<byte[], string> DataReceived { get; set; }
 
         /// <summary>Connects the answer with its request.</summary>
         internal void Begin(ulong request)
@@ -165,6 +168,9 @@ namespace Sotto
                 case SottoEventKind.Progress:
                     Progress = e.Progress;
                     Raise(_progressed);
+                    break;
+                case SottoEventKind.Data:
+                    ReceiveData(e.Data, e.Json);
                     break;
                 case SottoEventKind.ChoiceDone:
                     Finish = first ? e.Finish : Finish;
@@ -210,6 +216,18 @@ namespace Sotto
             _continuations = default;
             foreach (var continuation in continuations)
                 Guarded((Action)continuation);
+        }
+
+        void ReceiveData(byte[] data, string json)
+        {
+            try
+            {
+                DataReceived?.Invoke(data, json);
+            }
+            catch (Exception thrown) // such as of a description that a backend wrote wrongly
+            {
+                Library.Complain(thrown);
+            }
         }
 
         void AddText(string text)

@@ -83,6 +83,12 @@ namespace Sotto
 
         /// <summary>Quantizes a model's file: fields <c>path</c>, <c>to_path</c>, <c>type</c>, <c>imatrix</c>.</summary>
         Quantize = Native.SOTTO_OP_QUANTIZE,
+
+        /// <summary>Images: see <see cref="SottoEngine.GenerateImageAsync"/>.</summary>
+        GenerateImage = Native.SOTTO_OP_IMAGE_GENERATE,
+
+        /// <summary>Background removal: see <see cref="SottoEngine.RemoveBackgroundAsync"/>.</summary>
+        RemoveBackground = Native.SOTTO_OP_IMAGE_MATTE,
     }
 
     /// <summary>Request flags, combined with bitwise or.</summary>

@@ -62,9 +62,10 @@ namespace Doubles
             Resume(false);
             All("LateUpdate");
             Resume(true);
-            foreach (var one in Doomed.ToArray())
+            var doomed = Doomed.ToArray();
+            Doomed.Clear(); // what OnDestroy destroys goes in the next frame
+            foreach (var one in doomed)
                 DestroyNow(one);
-            Doomed.Clear();
         }
 
         /// <summary>Runs frames until a condition holds. False: it never did.</summary>

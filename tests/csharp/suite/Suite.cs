@@ -30,6 +30,7 @@ static partial class Suite
         Components();
         Characters();
         Conversations();
+        Images();
         Remembering();
         Saving();
         Run("library errors", LibraryErrors);

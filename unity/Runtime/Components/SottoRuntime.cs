@@ -225,6 +225,7 @@ namespace Sotto
             BeginFrame();
             _graphics?.Update(Time.realtimeSinceStartup);
             Engine.Drain(_others);
+            UploadTexture();
         }
 
         void OnApplicationQuit() => Close();
@@ -243,6 +244,7 @@ namespace Sotto
             _loads.Clear();
             _sessions.Clear();
             engine?.Dispose(); // cancels what runs, also a load; waits at most about 100 ms
+            EndTextures();
             CloseStore();
         }
 
