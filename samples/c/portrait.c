@@ -1,4 +1,5 @@
-/* A portrait that the game paints while it runs: one image request, and a 60 FPS loop that never waits for it.
+/* A portrait that the game paints while it runs: one image request, and a 60 FPS loop that never waits for
+ * it.
  *
  * Compile and run it from the repository root. OUT is the folder of libsotto.so, here that of tests/check.py:
  *
@@ -6,8 +7,8 @@
  *     cc samples/c/portrait.c -I include -L "$OUT" -Wl,-rpath,"$OUT" -lsotto -o build/portrait
  *     build/portrait MODEL portrait.png "an innkeeper of fifty, grey braid, oil painting"
  *
- * MODEL is an image model; a fourth argument names the folder of its backend's module. A game would also decode
- * the PNG on a worker thread, and upload it as a texture.
+ * MODEL is an image model; a fourth argument names the folder of its backend's module. A game would also
+ * decode the PNG on a worker thread, and upload it as a texture.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -67,7 +68,8 @@ static int paint(sotto_engine* engine, const char* prompt) {
 static int write_file(const char* path, sotto_str bytes) {
     char part[4096];
     FILE* file;
-    if (snprintf(part, sizeof part, "%s.part", path) >= (int)sizeof part || (file = fopen(part, "wb")) == NULL) {
+    if (snprintf(part, sizeof part, "%s.part", path) >= (int)sizeof part ||
+        (file = fopen(part, "wb")) == NULL) {
         return -1;
     }
     const size_t written = fwrite(bytes.data, 1, bytes.size, file);
