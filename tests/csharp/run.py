@@ -1,6 +1,6 @@
 """Compiles the Unity package outside Unity, and runs its C# suites on three runtimes.
 
-    run.py LIBRARIES [compile] [suites] [lifetimes] [package] [sentences] [exchange]
+    run.py LIBRARIES [compile] [suites] [lifetimes] [package] [sentences] [exchange] [sample]
 
 LIBRARIES is a build's `out` folder: libsotto, its modules, the house model, and in `scripted/` the scripted
 backend. Runtimes: Mono with its JIT compiler, Mono without (full AOT, as IL2CPP), CoreCLR 8.
@@ -217,6 +217,23 @@ def exchange_part(folder: Path, libraries: Path) -> str:
     return f"exchange: {counted} lines as in Python"
 
 
+def sample_part(folder: Path, libraries: Path) -> str:
+    """Runs the sample that paints portraits, twice: the second run finds the files of the first."""
+    out, saves, model = folder / "Portraits.exe", folder / "saves", folder / "painter.json"
+    compile_cs(out, [ROOT / "samples" / "csharp" / "Portraits.cs", *runtime_sources(components=False)])
+    info = {"index": 0, "seed": 7, "width": 1, "height": 1, "format": "png"}
+    image = b"the bytes of an image"
+    script = {"response": {"data": []}, "tokens": [], "data": [image.hex()], "data_info": [info]}
+    model.write_text(json.dumps(script))
+    words = [model, saves, libraries / "scripted"]
+    first, second = (run_mono(out, *words, env=environment(libraries), timeout=60) for _ in range(2))
+    files = sorted(saves.iterdir())
+    painted = [path for path in files if path.suffix == ".png" and path.read_bytes() == image]
+    if len(painted) != 4 or files != painted or "earlier" in first or second.count("earlier") != 4:
+        raise Failed(f"expected 4 portraits, painted once:\n{first}{second}{files}")
+    return f"{len(painted)} portraits"
+
+
 PARTS = {
     "compile": compile_part,
     "suites": suites_part,
@@ -224,6 +241,7 @@ PARTS = {
     "package": package_part,
     "sentences": sentences_part,
     "exchange": exchange_part,
+    "sample": sample_part,
 }
 
 
