@@ -1,9 +1,11 @@
 #pragma once
 
 #include "CoreMinimal.h"
+#include "Engine/Texture2D.h"
 #include "GameFramework/Actor.h"
 #include "SottoCharacterComponent.h"
 #include "SottoGameAction.h"
+#include "SottoImageAction.h"
 #include "SottoStoreAction.h"
 #include "SottoTypes.h"
 
@@ -71,6 +73,19 @@ public:
     void HandleGame(float, const FSottoSavedGame& Saved) { Games.Add(Saved); }
 
     UFUNCTION()
+    void HandleImageProgress(float Fraction, const FSottoImage&) { Fractions.Add(Fraction); }
+    UFUNCTION()
+    void HandlePreview(float, const FSottoImage& Image) {
+        Previews.Add(Image);
+        Textures.Add(Image.Texture);
+    }
+    UFUNCTION()
+    void HandleImage(float, const FSottoImage& Image) {
+        Images.Add(Image);
+        Textures.Add(Image.Texture);
+    }
+
+    UFUNCTION()
     void HandleStoreDone(const FSottoStoreResult& Result) { StoreDone.Add(Result); }
     UFUNCTION()
     void HandleStoreFailed(const FSottoStoreResult& Result) { StoreFailed.Add(Result); }
@@ -90,10 +105,17 @@ public:
     TArray<FSottoAnswer> Done;
     TArray<FSottoAnswer> Failed;
     TArray<FSottoSavedGame> Games;
+    TArray<float> Fractions;
+    TArray<FSottoImage> Previews;
+    TArray<FSottoImage> Images;
     TArray<FSottoStoreResult> StoreDone;
     TArray<FSottoStoreResult> StoreFailed;
     TArray<FString> Missing;
     bool bStored = false;
+
+    /** Of previews and images; null of a failure. */
+    UPROPERTY()
+    TArray<TObjectPtr<UTexture2D>> Textures;
 
     /** Asks this character again after each failure. */
     UPROPERTY()

@@ -8,7 +8,7 @@ public class SottoRuntime : ModuleRules
         PCHUsage = PCHUsageMode.UseExplicitOrSharedPCHs;
         CppStandard = CppStandardVersion.Cpp20;
         PublicDependencyModuleNames.AddRange(new[] { "Core", "CoreUObject", "DeveloperSettings", "Engine" });
-        PrivateDependencyModuleNames.AddRange(new[] { "Projects", "RHI", "SottoSDK", "VulkanRHI" });
+        PrivateDependencyModuleNames.AddRange(new[] { "ImageCore", "Projects", "RHI", "SottoSDK", "VulkanRHI" });
         AddEngineThirdPartyPrivateStaticDependencies(Target, "Vulkan");
         if (Target.Platform == UnrealTargetPlatform.Win64)
         {

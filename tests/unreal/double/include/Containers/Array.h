@@ -53,6 +53,7 @@ public:
     void RemoveAt(int32 Index) { Held.erase(Held.begin() + Index); }
     void Empty() { Held.clear(); }
     void Reset() { Held.clear(); }
+    void Append(const T* First, int32 Count) { Held.insert(Held.end(), First, First + Count); }
     void Append(const TArray& Other) { Held.insert(Held.end(), Other.Held.begin(), Other.Held.end()); }
     void Sort() { std::sort(Held.begin(), Held.end()); }
     bool operator==(const TArray& Other) const { return Held == Other.Held; }

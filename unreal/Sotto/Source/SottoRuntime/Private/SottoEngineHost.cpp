@@ -4,6 +4,7 @@
 #include "Core/Host.h"
 #include "SottoConvert.h"
 #include "SottoGpu.h"
+#include "SottoImages.h"
 #include "SottoLibrary.h"
 #include "SottoLog.h"
 #include "SottoPaths.h"
@@ -44,7 +45,10 @@ static bool SottoOnGameThread(const TCHAR* Call)
         return __VA_ARGS__;                                                                                  \
     }
 
-FSottoEngineHost::FSottoEngineHost() : Host(MakeUnique<SottoCore::FHost>(FSottoLibrary::Get().Functions())) {}
+FSottoEngineHost::FSottoEngineHost()
+    : Images(MakeUnique<FSottoImages>()), Host(MakeUnique<SottoCore::FHost>(FSottoLibrary::Get().Functions()))
+{
+}
 
 FSottoEngineHost::~FSottoEngineHost()
 {
@@ -100,6 +104,7 @@ void FSottoEngineHost::LogRefusal() const
 void FSottoEngineHost::Stop(const FString& Why, bool bNotify)
 {
     Host->Stop(SottoToUtf8(Why), bNotify);
+    Images->Stop(Why, bNotify);
     FSottoLibrary::Get().Remove(*this);
 }
 
@@ -139,7 +144,8 @@ FString FSottoEngineHost::InertReason() const
 int32 FSottoEngineHost::Tick()
 {
     SOTTO_ON_GAME_THREAD(0)
-    return static_cast<int32>(Host->Poll());
+    const int32 Delivered = static_cast<int32>(Host->Poll());
+    return Delivered + Images->Deliver();
 }
 
 void FSottoEngineHost::BeginFrame(double PeriodMs)
@@ -203,6 +209,20 @@ int64 FSottoEngineHost::SayPrepared(
     return Host->SayPrepared(Converted, SottoToHandlers(Handlers), Called);
 }
 
+int64 FSottoEngineHost::GenerateImage(const FSottoImageRequest& Request, const FSottoImageHandlers& Handlers)
+{
+    SOTTO_ON_GAME_THREAD(0)
+    return Host->Say(FSottoImages::ToTurn(Request), Images->Listen(Handlers));
+}
+
+int64 FSottoEngineHost::RemoveBackground(
+    const FString& Model, const TArray<uint8>& File, const FSottoImageHandlers& Handlers
+)
+{
+    SOTTO_ON_GAME_THREAD(0)
+    return Host->Say(FSottoImages::ToTurn(Model, File), Images->Listen(Handlers));
+}
+
 void FSottoEngineHost::Continue(int64 Request, const FString& System)
 {
     SOTTO_ON_GAME_THREAD()
@@ -224,6 +244,7 @@ void FSottoEngineHost::Abandon(int64 Request)
 {
     SOTTO_ON_GAME_THREAD()
     Host->Abandon(Request);
+    Images->Abandon(Request);
 }
 
 void FSottoEngineHost::SetRequestTps(int64 Request, float TargetTps)

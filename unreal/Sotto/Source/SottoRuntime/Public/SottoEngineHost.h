@@ -1,9 +1,11 @@
 #pragma once
 
 #include "CoreMinimal.h"
+#include "SottoImage.h"
 #include "SottoTypes.h"
 
 struct sotto_engine;
+class FSottoImages;
 
 namespace SottoCore
 {
@@ -79,6 +81,16 @@ public:
     SayPrepared(const FSottoTurn& Turn, const FSottoHandlers& Handlers, const FSottoPrepareDelegate& Prepare);
     /** Submits a question of SayPrepared(), with a system message. No effect if the request has ended. */
     void Continue(int64 Request, const FString& System);
+    /** Generates an image; waits for the model without blocking. Returns the id of the request. */
+    int64 GenerateImage(const FSottoImageRequest& Request, const FSottoImageHandlers& Handlers);
+    /**
+     * Removes the background of an image: same size, with alpha. Returns the id of the request.
+     *
+     * @param Model  A model that segments images.
+     * @param File   A PNG, JPEG or WebP file.
+     */
+    int64
+    RemoveBackground(const FString& Model, const TArray<uint8>& File, const FSottoImageHandlers& Handlers);
     /** Cancels a request: Ended follows with ESottoStatus::Cancelled. Unknown ids have no effect. */
     void Cancel(int64 Request);
     /** Cancels a request and calls none of its delegates any more. */
@@ -130,6 +142,7 @@ public:
 private:
     void LogRefusal() const;
 
+    TUniquePtr<FSottoImages> Images; // the host's jobs refer to it
     TUniquePtr<SottoCore::FHost> Host;
     bool bShareGpu = false; // and it is not shared yet
 };

@@ -42,6 +42,13 @@ bool FAnswer::Handle(const FEvent& Event)
             Handlers.Progress(Result.Id, Event.Progress);
         }
     }
+    else if (Event.Kind == SOTTO_EVENT_DATA)
+    {
+        if (!bSilent && Handlers.Data)
+        {
+            Handlers.Data(Result.Id, Event.Data, Event.Json);
+        }
+    }
     else if (Event.Kind == SOTTO_EVENT_CHOICE_DONE)
     {
         Result.Finish = Event.Finish;

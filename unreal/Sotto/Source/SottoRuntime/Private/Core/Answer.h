@@ -33,6 +33,8 @@ struct FHandlers
     std::function<void(FJobId, std::string_view)> Partial;
     std::function<void(FJobId, std::string_view)> Sentence;
     std::function<void(FJobId, float)> Progress;
+    std::function<void(FJobId, std::string_view, std::string_view)>
+        Data;                                 // bytes, and JSON that describes them
     std::function<void(const FResult&)> Done; // exactly once, for success and failure
 };
 

@@ -123,9 +123,10 @@ FSubmitted FEngine::Say(const FTurn& Turn)
     sotto_request Request = 0;
     if (Turn.Session.empty())
     {
-        const std::string Body = WriteChat(Api, Turn);
+        const bool bChat = Turn.Op == SOTTO_OP_CHAT;
+        const std::string Body = bChat ? WriteChat(Api, Turn) : WriteOperation(Api, Turn);
         sotto_request_desc Desc = SOTTO_INIT(sotto_request_desc);
-        Desc.op = SOTTO_OP_CHAT;
+        Desc.op = Turn.Op;
         Desc.body = Str(Body);
         Desc.target_tps = Turn.TargetTps;
         Desc.priority = Turn.Priority;
@@ -216,6 +217,7 @@ void FEngine::Take(std::vector<FEvent>& Events)
         Taken.Text = View(Event.text);
         Taken.Json = View(Event.json);
         Taken.Error = View(Event.error);
+        Taken.Data = View(Event.data);
         Taken.Status = Event.status;
         Taken.Finish = Event.finish;
         Taken.Tokens = Event.tokens;

@@ -22,7 +22,7 @@ struct FEngineOptions
     const sotto_log_sink* Log = nullptr;
 };
 
-/** An event whose texts are copies. */
+/** An event whose texts and data are copies. */
 struct FEvent
 {
     sotto_event_kind Kind = 0;
@@ -30,6 +30,7 @@ struct FEvent
     std::string Text;
     std::string Json;
     std::string Error;
+    std::string Data; // bytes, no text
     sotto_status Status = SOTTO_OK;
     sotto_finish Finish = SOTTO_FINISH_NONE;
     uint32_t Tokens = 0;
@@ -76,7 +77,7 @@ public:
     /** Drops the last turns of a session. Returns false if the change could not be submitted. */
     bool Rewind(std::string_view Session, uint32_t Turns);
     void CloseSession(std::string_view Session);
-    /** Submits a turn to its session, which must be open, or a single question if the turn names no session.
+    /** Submits a turn to its session, which must be open, or a single question or operation without session.
      */
     FSubmitted Say(const FTurn& Turn);
     void Cancel(sotto_request Request);

@@ -1,5 +1,6 @@
 #include "Core/Json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -43,6 +44,27 @@ std::string WriteTexts(const FApi& Api, const std::vector<std::string>& Texts)
         Written += (Written.empty() ? "" : ", ") + Quote(Api, Text);
     }
     return "[" + Written + "]";
+}
+
+std::string WriteBase64(std::string_view Bytes)
+{
+    constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string Written;
+    Written.reserve((Bytes.size() + 2) / 3 * 4);
+    for (size_t At = 0; At < Bytes.size(); At += 3)
+    {
+        uint32_t Group = 0;
+        const size_t Count = std::min<size_t>(3, Bytes.size() - At);
+        for (size_t Index = 0; Index < 3; ++Index)
+        {
+            Group = Group << 8 | (Index < Count ? static_cast<unsigned char>(Bytes[At + Index]) : 0);
+        }
+        for (size_t Index = 0; Index < 4; ++Index)
+        {
+            Written += Index <= Count ? kDigits[Group >> (18 - 6 * Index) & 63] : '=';
+        }
+    }
+    return Written;
 }
 
 std::string WriteNumber(double Number)

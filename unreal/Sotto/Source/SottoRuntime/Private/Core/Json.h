@@ -88,6 +88,9 @@ private:
 /** Returns texts as a JSON array of strings. */
 std::string WriteTexts(const FApi& Api, const std::vector<std::string>& Texts);
 
+/** Returns bytes as base64 (RFC 4648), with padding. */
+std::string WriteBase64(std::string_view Bytes);
+
 /** Returns a number as JSON, whatever the process's locale. Infinity and NaN become null. */
 std::string WriteNumber(double Number);
 

@@ -75,6 +75,16 @@ std::string WriteFields(const FTurn& Turn)
     return "{" + WriteMembers(Turn) + "}";
 }
 
+std::string WriteOperation(const FApi& Api, const FTurn& Turn)
+{
+    std::string Written = "\"model\": " + Quote(Api, Turn.Model);
+    if (const std::string More = WriteMembers(Turn); !More.empty())
+    {
+        Append(Written, More);
+    }
+    return "{" + Written + "}";
+}
+
 std::string WriteChat(const FApi& Api, const FTurn& Turn)
 {
     std::string Written = "\"model\": " + Quote(Api, Turn.Model) + ", \"messages\": [";

@@ -9,7 +9,7 @@
 namespace SottoCore
 {
 
-/** One question to a model. Empty and zero fields take their defaults. */
+/** One question to a model, or another operation. Empty and zero fields take their defaults. */
 struct FTurn
 {
     std::string Session; // empty: a single question without a conversation
@@ -22,6 +22,7 @@ struct FTurn
     float Temperature = -1; // below 0: the model's default
     sotto_priority Priority = SOTTO_PRIORITY_NORMAL;
     uint32_t MaxTokens = 0;
+    sotto_op Op = SOTTO_OP_CHAT; // another one: no session, and `Fields` are the body without the model
 };
 
 /** Returns `Text` as a JSON string. Text that is not UTF-8 becomes an empty string. */
@@ -32,6 +33,9 @@ std::string ReadField(const FApi& Api, std::string_view Json, std::string_view N
 
 /** Returns the body fields of a turn, without session and messages: a JSON object. */
 std::string WriteFields(const FTurn& Turn);
+
+/** Returns the body of an operation that is no chat. */
+std::string WriteOperation(const FApi& Api, const FTurn& Turn);
 
 /** Returns the body of a chat without a session. */
 std::string WriteChat(const FApi& Api, const FTurn& Turn);
