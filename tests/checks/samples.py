@@ -39,7 +39,7 @@ def portrait(folder: Path) -> str:
     }
     model, written = folder / "painter.json", folder / "portrait.png"
     model.write_text(json.dumps(script))
-    words = [program, model, written, 'an innkeeper, "Marta"', OUT / "scripted"]
+    words: list[str | Path] = [program, model, written, 'an innkeeper, "Marta"', OUT / "scripted"]
     printed = run(words, timeout=60)
     frames = printed.count("%\n")
     if written.read_bytes() != image or "a preview of" not in printed or frames < steps:
