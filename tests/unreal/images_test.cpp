@@ -213,13 +213,17 @@ TEST_CASE("images that fail say why") {
         CHECK(paint(play, lost)->Images[0].Error.Contains(TEXT("lost.gguf")));
     }
     {
+        reset();
         DoublePlay play; // the house model generates no images
         CHECK(paint(play)->Images[0].Status == ESottoStatus::Unsupported);
     }
     DoubleTakeLog(ELogVerbosity::Error);
     USottoImageAction* nowhere = USottoImageAction::GenerateImage(nullptr, fox());
     nowhere->Activate();
-    CHECK(DoubleTakeLog(ELogVerbosity::Error).Contains(TEXT("a node has no image")));
+    CHECK_FALSE(nowhere->IsActive());
+    const TArray<FString> errors = DoubleTakeLog(ELogVerbosity::Error);
+    REQUIRE(errors.Num() == 1);
+    CHECK(errors[0].EndsWith(TEXT("invalid world context: it belongs to no running game")));
 }
 
 TEST_CASE("images are cancelled, abandoned, and end with the engine") {

@@ -139,3 +139,14 @@ TEST_CASE("an object is written field by field, whatever the locale") {
     CHECK(FJsonObject(api()).Write() == "{}");
     CHECK(WriteTexts(api(), {"a", "b"}) == R"(["a", "b"])");
 }
+
+TEST_CASE("base64 is that of RFC 4648") {
+    CHECK(WriteBase64("").empty());
+    CHECK(WriteBase64("f") == "Zg==");
+    CHECK(WriteBase64("fo") == "Zm8=");
+    CHECK(WriteBase64("foo") == "Zm9v");
+    CHECK(WriteBase64("foob") == "Zm9vYg==");
+    CHECK(WriteBase64("fooba") == "Zm9vYmE=");
+    CHECK(WriteBase64("foobar") == "Zm9vYmFy");
+    CHECK(WriteBase64(std::string_view("\xff\xfe\x00\xfb", 4)) == "//4A+w==");
+}
