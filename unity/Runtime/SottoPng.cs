@@ -1,7 +1,6 @@
 // Decodes PNG files of 8 bits per channel, so that Unity's main thread need not: its LoadImage() takes milliseconds there.
 using System;
 using System.IO;
-using System.IO.Compression;
 using Sotto.Interop;
 
 namespace Sotto
@@ -9,7 +8,7 @@ namespace Sotto
     /// <summary>A decoder of PNG (ISO/IEC 15948) without interlacing, palettes and 16-bit channels.</summary>
     internal static class SottoPng
     {
-        const int MaxPixels = 1 << 26;
+        const int MaxPixels = 1 << 26; // so that sizes in bytes fit an int
         const int HeaderEnd = 33; // signature, and the chunk IHDR
         const int Overhead = 12; // of a chunk: length, type, checksum
         const uint Ihdr = 0x49484452, Idat = 0x49444154, Iend = 0x49454E44;
@@ -21,17 +20,15 @@ namespace Sotto
         public static byte[] Decode(byte[] png, int width, int height)
         {
             var channels = Channels(png, width, height);
+            int size = channels * width, stride = size + 1; // a row begins with its filter
+            var rows = new byte[stride * height];
+            SottoInflate.Decode(Packed(png), 2, rows); // without zlib's header
             var pixels = new byte[4 * width * height];
-            byte[] row = new byte[channels * width], above = new byte[channels * width];
-            using (var packed = Packed(png))
-            using (var inflated = new DeflateStream(packed, CompressionMode.Decompress))
-                for (var y = height - 1; y >= 0; --y)
-                {
-                    Read(inflated, row, out var filter);
-                    Unfilter(filter, row, above, channels);
-                    Widen(row, pixels, 4 * width * y, channels);
-                    (row, above) = (above, row);
-                }
+            for (var y = 0; y < height; ++y)
+            {
+                Unfilter(rows, y * stride, size, channels);
+                Widen(rows, y * stride + 1, size, pixels, 4 * width * (height - 1 - y), channels);
+            }
             return pixels;
         }
 
@@ -49,8 +46,8 @@ namespace Sotto
             return channels;
         }
 
-        // The compressed pixels, without the two bytes of zlib's header.
-        static Stream Packed(byte[] png)
+        // The compressed pixels of all chunks.
+        static byte[] Packed(byte[] png)
         {
             var packed = new MemoryStream(png.Length);
             for (var at = 8L; at + Overhead <= png.Length;)
@@ -63,38 +60,24 @@ namespace Sotto
                     packed.Write(png, (int)at + 8, (int)size);
                 at += Overhead + size;
             }
-            packed.Position = Math.Min(2, packed.Length);
-            return packed;
+            return packed.ToArray();
         }
 
-        static void Read(Stream stream, byte[] row, out int filter)
+        // Adds to each byte of a row what its filter predicts from the bytes left of it and above it.
+        static void Unfilter(byte[] rows, int start, int size, int channels)
         {
-            try
-            {
-                filter = stream.ReadByte();
-                for (var done = 0; done < row.Length;)
-                {
-                    var count = stream.Read(row, done, row.Length - done);
-                    if (count == 0)
-                        throw Bad("all rows; the file is cut");
-                    done += count;
-                }
-            }
-            catch (Exception damaged) when (damaged is InvalidDataException || damaged is IOException) // .NET's, Mono's
-            {
-                throw Bad($"compressed pixels ({damaged.Message})");
-            }
-        }
-
-        static void Unfilter(int filter, byte[] row, byte[] above, int channels)
-        {
-            if (filter < 0 || filter > 4)
+            int filter = rows[start], first = start + 1;
+            if (filter > 4)
                 throw Bad($"a filter from 0 to 4, not {filter}");
-            for (var i = 0; i < row.Length && filter != 0; ++i)
+            if (filter == 0)
+                return;
+            for (var i = 0; i < size; ++i)
             {
-                int left = i < channels ? 0 : row[i - channels], up = above[i];
-                var corner = i < channels ? 0 : above[i - channels];
-                row[i] += (byte)(filter == 1 ? left : filter == 2 ? up : filter == 3 ? (left + up) / 2
+                var at = first + i;
+                bool hasLeft = i >= channels, hasUp = start > 0;
+                int left = hasLeft ? rows[at - channels] : 0, up = hasUp ? rows[at - size - 1] : 0;
+                var corner = hasLeft && hasUp ? rows[at - size - 1 - channels] : 0;
+                rows[at] += (byte)(filter == 1 ? left : filter == 2 ? up : filter == 3 ? (left + up) / 2
                     : Paeth(left, up, corner));
             }
         }
@@ -105,15 +88,15 @@ namespace Sotto
             return a <= b && a <= c ? left : b <= c ? up : corner;
         }
 
-        static void Widen(byte[] row, byte[] pixels, int to, int channels)
+        static void Widen(byte[] rows, int from, int size, byte[] pixels, int to, int channels)
         {
             var isGrey = channels < 3;
-            for (var from = 0; from < row.Length; from += channels, to += 4)
+            for (var end = from + size; from < end; from += channels, to += 4)
             {
-                pixels[to] = row[from];
-                pixels[to + 1] = row[isGrey ? from : from + 1];
-                pixels[to + 2] = row[isGrey ? from : from + 2];
-                pixels[to + 3] = channels == 2 || channels == 4 ? row[from + channels - 1] : (byte)255;
+                pixels[to] = rows[from];
+                pixels[to + 1] = rows[isGrey ? from : from + 1];
+                pixels[to + 2] = rows[isGrey ? from : from + 2];
+                pixels[to + 3] = channels == 2 || channels == 4 ? rows[from + channels - 1] : (byte)255;
             }
         }
 

@@ -2,7 +2,6 @@
 using System;
 using System.Collections.Generic;
 using System.IO;
-using System.IO.Compression;
 using System.Linq;
 using System.Threading;
 using System.Threading.Tasks;
@@ -21,6 +20,7 @@ static partial class Suite
         Run("fields of images", ImageFields);
         Run("images that fail", ImageFailures);
         Run("PNG", Pngs);
+        Run("inflate", Inflated);
         Run("PNG that is none", BadPngs);
         Run("textures", ImageTextures);
         Run("pictures", Pictures);
@@ -37,20 +37,21 @@ static partial class Suite
     // Encodes pixels, the highest row first, as PNG; each row has the next of the five filters.
     static byte[] Png(byte[] pixels, int width, int height, int channels, int depth = 8)
     {
-        var rows = new MemoryStream();
-        using (var packer = new DeflateStream(rows, CompressionMode.Compress, true))
-            for (var y = 0; y < height; ++y)
+        var rows = new List<byte>();
+        for (var y = 0; y < height; ++y)
+        {
+            rows.Add((byte)(y % 5));
+            for (var x = 0; x < width * channels; ++x)
             {
-                packer.WriteByte((byte)(y % 5));
-                for (var x = 0; x < width * channels; ++x)
-                {
-                    int At(int row, int column) => row < 0 || column < 0 ? 0 : pixels[row * width * channels + column];
-                    int left = At(y, x - channels), up = At(y - 1, x), corner = At(y - 1, x - channels);
-                    var paeth = new[] { left, up, corner }.OrderBy(one => Math.Abs(left + up - corner - one)).First();
-                    packer.WriteByte((byte)(At(y, x) - new[] { 0, left, up, (left + up) / 2, paeth }[y % 5]));
-                }
+                int At(int row, int column) => row < 0 || column < 0 ? 0 : pixels[row * width * channels + column];
+                int left = At(y, x - channels), up = At(y - 1, x), corner = At(y - 1, x - channels);
+                var paeth = new[] { left, up, corner }.OrderBy(one => Math.Abs(left + up - corner - one)).First();
+                rows.Add((byte)(At(y, x) - new[] { 0, left, up, (left + up) / 2, paeth }[y % 5]));
             }
-        var packed = rows.ToArray();
+        }
+        // One block that is stored: full AOT has no DeflateStream. See Inflated() for those that are compressed.
+        var length = BitConverter.GetBytes((ushort)rows.Count).Concat(BitConverter.GetBytes((ushort)~rows.Count));
+        var packed = new byte[] { 1 }.Concat(length).Concat(rows).ToArray();
         var color = new byte[] { 0, 0, 4, 2, 6 }[channels];
         byte[] Chunk(string type, IEnumerable<byte> data) =>
             Big(data.Count()).Concat(type.Select(c => (byte)c)).Concat(data).Concat(new byte[4]).ToArray();
@@ -194,6 +195,57 @@ static partial class Suite
             var file = Png(pixels, 9, 11, channels);
             var image = SottoImage.Parse(file, Info(0, 9, 11));
             Expect(image.DecodeRgba().SequenceEqual(FlippedRgba(pixels, 9, 11, channels)), $"{channels} channels");
+        }
+    }
+
+    // Streams of zlib (RFC 1951), level 9: blocks with codes of their own, then those with the fixed codes.
+    static void Inflated()
+    {
+        const string dynamic =
+            "pVNJbsNADPuKH9BDs9nOc7SrQNAA3dDnl5N7OYcgcDIZUaQoyV8dS95/l9fl4/v9c7n/xMfyhbt+u91eHqcRPdDomUavnHml4eOFhk88"
+            + "+8y1V174zl2feOGc+7zR8Hbk5LwwXvfKs6+TjnPb22SPuPaFk18n057s4WSJJ9qc/MJ973wivOVHvis7J7/wwo98IvvkDZq8ItzYgWfv"
+            + "fNzrZBt4W07c92EyMb4rfJV23pWNt3ybZJ+eCj9V2sTYpC3rMwOZjHOyDJNV+mcRI6VdTLO91MUrrEytzUTczSLxjVvJwh9NHDQyOq3b"
+            + "ZFxL4WkxV+9EZGBAlWkZAwq2AFRLHNECbyeIS63SBHoNquwYMS0Ds3akpgyZCGD6cQJ3IgMaZg48sBUhjnwHBg9cGMxUJ/Q9UVvU4BlV"
+            + "pFUlXBWAuMO9ZVV5Q7YM4lEyVKxF20MMnsJbABjRVsEPnA15EbiETjU+jjMMj9ThA3nqoQpxLXCpP+zb6KqjCcCi8KEPcILUAnCPGJ7Q"
+            + "4j8=";
+        const string fixedCodes =
+            "K8lIVUjLr1AwUCgqzStWyC9LLVIoAYplZObk6IBZIFlDvLImeGUt8ZtshlfayBSvtDF+3Sb47TbD73AL/L42xu9w/GabmOOVNjfCbzh+"
+            + "h+F3txl+3ZYEQhy/t80JpCP8dpviN9ySQGwTSIcEEjEBu/Ebborf3xb4YwR/kBvhTysW+A03xe9wI/wxYkEgBxHIIvg9ZohftwX+6DYj"
+            + "kBrwB4sxfn8bEogx/GkFf1KywB8q5viD3JyAbmOKpClyGgGPEQgWM0oihEB0EkgMBJISjoSYmpaYkZKYnJSWkZKelJKYkp6anJ6clJyR"
+            + "nJyYmJKSnJyaBiSBoolp6UBOUhqQkZSalpqRlpyRkZwIEk5MB+KMxOSUpJSMNKAMSA3QqLS05LRUkFKgaalApUnpiSlA2XSguRlpQIPT"
+            + "k5LT05ITgfZlAI1Ky0gFySWlJwNNTspITUtKSwRZk5oKVJMBZgHNTgPqANqRnJwCVA9Um56ampgC1J8CVAPEQF8kAz2TnpEGtD8lDei2"
+            + "1HSQOSBXpCWnp6cBfZUOVAgUA4onp6Wnp6dkAK1NTwZanpqeCLIlOSMxKSMlNTEZ6KfUlIxEoAKQbEZSIpAC+gxkfWIi0JdAe9IzgDAF"
+            + "yAZ6GKQV5A+gvqSU1KQkoOVJ6UCzklLA3k8GhWoKMBCAaoEOB9kPVJwGNDQ5Fag8JTUV5CdgEAMA";
+        const string noise =
+            "ZWZhaGRhY2JmaGRnYmRhZGdlY2djYmNoY2NhYWRkY2NlZmRkY2RnZWFmZ2NjZWJmZWFmYmVmZWhmY2hoY2FlYWZnYWdmZ2FoYWNkYmRo"
+            + "ZmZlaGJmZWFnYmRmZmNmZWJlZmVjYmNlaGNhYmdhZGZlaGdjYWFoZmRjY2diY2dmY2FnZWNoY2hoZmhlZWhnY2JnY2hmY2JoZWZiZmFl"
+            + "ZmVoZWVmY2FoZWZlaGVmZmVmZ2ZjaGZmY2NkZmhlYmdjZ2VlYWRjaGNkY2FoZGNhY2JmY2hkYWdoZmdiZGRmYWZnZWdiZmFlYmVmZWZj"
+            + "Z2dmaGNjZ2hkY2JmYWdiZmNmZ2dnZGhlaGdnY2VlaGVnYWZlaGVjaGFiaGRlYWNnYWhlZGhhZGhlY2VlaGhiYWNlZWZlYWhmZmNhYWVo"
+            + "YmRhZ2doZ2hnZGVoYmVhZ2VoZWNjaGhmY2dhYmRlYmJhZmdiZ2hhYmJkYmNlaGNjY2djYmRhYmdiZWFiZ2NhZ2JmaGhmZmFjZWNlZGVi"
+            + "ZGVlY2RmaGdjYw==";
+        var wanted = string.Concat(Enumerable.Range(0, 60).Select(i => $"the fox {i * i % 97} runs over the hill, "))
+            + System.Text.Encoding.ASCII.GetString(Convert.FromBase64String(noise));
+        foreach (var stream in new[] { dynamic, fixedCodes })
+        {
+            var packed = Convert.FromBase64String(stream);
+            var found = new byte[wanted.Length];
+            SottoInflate.Decode(packed, 0, found);
+            Same(System.Text.Encoding.ASCII.GetString(found), wanted);
+            Throws(Native.SOTTO_ERROR_ARGUMENT, "damaged", () => SottoInflate.Decode(packed, 0, new byte[wanted.Length + 1]));
+            var random = new System.Random(4);
+            for (var i = 0; i < 2000; ++i) // damaged anywhere: an exception of ours, or bytes
+            {
+                var bytes = (byte[])packed.Clone();
+                bytes[random.Next(i % 2 == 0 ? 60 : bytes.Length)] = (byte)random.Next(256);
+                try
+                {
+                    SottoInflate.Decode(bytes, 0, found);
+                }
+                catch (SottoException refused)
+                {
+                    Expect(refused.Status == Native.SOTTO_ERROR_ARGUMENT, refused.Message);
+                }
+            }
         }
     }
 
