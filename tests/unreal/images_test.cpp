@@ -131,9 +131,8 @@ TEST_CASE("a node generates an image: progress, a preview, then a texture with i
 
 TEST_CASE("a preview is delivered while the image is computed") {
     reset();
-    // The image follows the preview by a step of data; the decoder is faster than 200 ms.
     std::string script = painter(png(3, 5, 1));
-    script.insert(1, R"("token_ms": 200, )");
+    script.insert(1, R"("block_at": 1, "block_ms": 1500, )"); // the image comes that long after the preview
     const Scripted model(script);
     DoublePlay play;
     const UTestListener* heard = paint(play);
