@@ -32,7 +32,13 @@ def exported(network: MattingNetwork) -> onnx.ModelProto:
     )
     model = onnx.load_from_string(file.getvalue())
     values = {"mean": ",".join(map(str, MEAN)), "std": ",".join(map(str, STD))}
-    values |= {"size": str(SIZE), "output": OUTPUT, "normalise": "none", "license": "MIT", "name": "sotto/matting"}
+    values |= {
+        "size": str(SIZE),
+        "output": OUTPUT,
+        "normalise": "none",
+        "license": "MIT",
+        "name": "sotto/matting",
+    }
     onnx.helper.set_model_props(model, {f"sotto.{key}": value for key, value in values.items()})
     onnx.checker.check_model(model, full_check=True)
     return model
