@@ -1,4 +1,5 @@
-// Small image files in base64, made with Pillow: a gradient of 12 x 8 pixels, red to the right and green downwards.
+// Small image files in base64, made with Pillow: a gradient of 12 x 8 pixels, red to the right and green
+// downwards.
 #pragma once
 
 namespace test {
