@@ -172,7 +172,7 @@ enum {
     /**
      * Generates images from a prompt, with OpenAI's image fields. Each denoise step sends
      * SOTTO_EVENT_PROGRESS; with `partial_images`, previews arrive as SOTTO_EVENT_DATA, whose `json` has
-     * "partial": true. Each image is encoded as PNG or WebP. The response has them as base64; with
+     * "partial": true. Each image is a PNG or WebP file, or raw RGBA. The response has them as base64; with
      * `response_format` "data", each is a SOTTO_EVENT_DATA instead, whose `json` has "index", "seed",
      * "width", "height" and "format". The guardrails of the stage `image_prompt` check the prompt first.
      */

@@ -109,7 +109,7 @@ def render(linked: dict[str, list[Part]], builds: list[Installed], version: str,
         name="sotto",
         version=version,
         bom_ref=f"sotto@{version}",
-        licenses=[DisjunctiveLicense(id="Apache-2.0")],
+        licenses=[DisjunctiveLicense(id="MIT")],
         description="An AI runtime that games embed",
     )
     files = libraries(builds, version)

@@ -77,7 +77,7 @@ inline constexpr RequestField normalize{.name = "normalize", .type = FieldType::
 inline constexpr const char* k_on_budget[] = {"wait", "fail", "shrink", nullptr};
 inline constexpr RequestField on_budget{.name = "on_budget", .type = FieldType::Choice, .operations = 0x323e3fe, .choices = k_on_budget};
 inline constexpr RequestField output_compression{.name = "output_compression", .type = FieldType::Integer, .operations = 0x3000000, .min = 0, .max = 100, .fallback = 100};
-inline constexpr const char* k_output_format[] = {"png", "webp", nullptr};
+inline constexpr const char* k_output_format[] = {"png", "webp", "raw", nullptr};
 inline constexpr RequestField output_format{.name = "output_format", .type = FieldType::Choice, .operations = 0x3000000, .choices = k_output_format};
 inline constexpr RequestField parallel_tool_calls{.name = "parallel_tool_calls", .type = FieldType::Boolean, .operations = 0x200c2};
 inline constexpr RequestField parse_special{.name = "parse_special", .type = FieldType::Boolean, .operations = 0x10, .fallback = 1};

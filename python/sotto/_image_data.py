@@ -21,7 +21,9 @@ MAX_PIXELS = 1 << 24
 _EXPECTED = "a PNG, JPEG or WebP file in base64, or as a data URL"
 _DATA_URL = re.compile(r"data:[^,]{0,200};base64,", re.IGNORECASE)
 _SPACES = str.maketrans("", "", "\r\n\t ")
-_OPENERS = {  # by the first bytes; Image.open() would try more formats, and warn about large ones
+_OPENERS: Mapping[
+    bytes, Any
+] = {  # by the first bytes; Image.open() would try more formats, and warn about large ones
     b"\x89PNG\r\n\x1a\n": PngImagePlugin.PngImageFile,
     b"\xff\xd8\xff": JpegImagePlugin.JpegImageFile,
     b"RIFF": WebPImagePlugin.WebPImageFile,
@@ -72,11 +74,13 @@ def encode_image(
 
     Args:
         image: A `PIL.Image.Image` of mode "L", "RGB" or "RGBA".
-        output_format: "png" or "webp".
+        output_format: "png", "webp", or "raw": pixels as RGBA, rows from the top, without gaps.
         compression: Quality of WebP from 0 to 100; 100 is lossless. No effect on PNG.
         metadata: Texts to write into the file: tEXt or iTXt chunks of PNG, an XMP packet of WebP, whose
             attributes have the namespace "urn:sotto:image".
     """
+    if output_format == "raw":
+        return bytes(image.convert("RGBA").tobytes())
     file, texts = io.BytesIO(), dict(metadata or {})
     if output_format == "webp":
         extra = {"xmp": _xmp(texts)} if texts else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from typing import Any
 
@@ -29,7 +30,7 @@ def encoded(name: str, image: object) -> str:
     Args:
         name: The parameter, for errors.
         image: Bytes of a file, the path of one, or a buffer of uint8 such as a numpy array: height x width
-            for grey, height x width x 3 or 4 for colours without or with alpha.
+            for grey, height x width x 3 or 4 for colours without or with alpha. A buffer needs Pillow.
 
     Raises:
         ArgumentError: The file cannot be read, is of another kind, or has more than 47 MiB.
@@ -117,27 +118,29 @@ def check_folder(path: str) -> None:
         raise ArgumentError(invalid("path", path, "the name of a file, not of a folder"))
 
 
-def pixels_of(data: bytes) -> Any:
-    """Returns the pixels of a file as an array of uint8; see `Image.array()`."""
+def pixels_of(data: bytes, kind: str, width: int, height: int) -> Any:
+    """Returns the pixels of an image as an array of uint8; see `Image.array()`."""
     import numpy as np
 
-    from . import _png
+    if kind != "raw":
+        with pillow('array() of a file; or generate images with output_format="raw"').open(
+            io.BytesIO(data)
+        ) as image:
+            return np.asarray(image)
+    channels = len(data) // (width * height)
+    if channels not in (1, 4) or len(data) != width * height * channels:
+        raise ArgumentError(f"invalid data of {len(data):,} bytes: expected {width} x {height} raw pixels")
+    pixels = np.frombuffer(data, np.uint8).reshape(height, width, channels)
+    return pixels[:, :, 0] if channels == 1 else pixels
 
-    if kind_of(data) == "png":
-        try:
-            return _png.read(data)
-        except _png.Unreadable as error:
-            reason = str(error)
-    else:
-        reason = "only PNG files are read without Pillow"
+
+def pillow(what: str) -> Any:
+    """Returns Pillow's module `Image`. Raises `ArgumentError` that says `what` needs it."""
     try:
-        from PIL import Image as Pillow
+        from PIL import Image
     except ModuleNotFoundError:
-        raise ArgumentError(f"{reason}; pip install pillow, or generate images in PNG") from None
-    import io
-
-    with Pillow.open(io.BytesIO(data)) as image:
-        return np.asarray(image)
+        raise ArgumentError(f"Pillow is missing: pip install 'sotto-runtime[images]' for {what}") from None
+    return Image
 
 
 def _read(name: str, path: str | os.PathLike[str]) -> bytes:
@@ -150,7 +153,7 @@ def _read(name: str, path: str | os.PathLike[str]) -> bytes:
 
 
 def _written(name: str, image: object) -> bytes:
-    """Returns the pixels of a buffer as a PNG file."""
+    """Returns the pixels of a buffer as a PNG file. Needs Pillow."""
     expected = "a path, bytes of a file, or a buffer of uint8: height x width x 3 or 4"
     try:
         view = memoryview(image)  # type: ignore[arg-type]
@@ -162,6 +165,8 @@ def _written(name: str, image: object) -> bytes:
     channels = more[0] if more else 1
     if channels not in (1, 3, 4) or not height * width:
         raise ArgumentError(invalid(name, [height, width, *more], expected))
-    from . import _png
-
-    return _png.write(view.tobytes(), width, height, channels)
+    mode = {1: "L", 3: "RGB", 4: "RGBA"}[channels]
+    file = io.BytesIO()
+    made = pillow(f"{name} as an array").frombytes(mode, (width, height), view.tobytes())
+    made.save(file, "PNG", compress_level=1)
+    return file.getvalue()

@@ -25,11 +25,11 @@ Advance = Callable[[float], None]  # called with a fraction from 0 to 1
 
 
 class Image(NamedTuple):
-    """An image, as a file in memory.
+    """An image, as a file in memory or as pixels.
 
     Attributes:
-        data: Bytes of the file.
-        format: "png" or "webp".
+        data: Bytes of the file. Of raw pixels: RGBA, rows from the top; 1 byte per pixel of a mask.
+        format: "png", "webp" or "raw".
         width: Pixels of a row.
         height: Rows.
         seed: Seed that generates this image again; None: it was not generated.
@@ -50,10 +50,12 @@ class Image(NamedTuple):
         """Bytes of the PNG file.
 
         Raises:
-            ArgumentError: The image is a WebP file; `data` has its bytes.
+            ArgumentError: The image has another format; `data` has its bytes.
         """
         if self.format != "png":
-            raise ArgumentError(f"the image is a {self.format} file: use data, or generate it in PNG")
+            raise ArgumentError(
+                f'the image has the format "{self.format}": use data, or generate it as "png"'
+            )
         return self.data
 
     def save(self, path: StrPath) -> str:
@@ -64,10 +66,12 @@ class Image(NamedTuple):
                 missing folder is created.
 
         Raises:
-            ArgumentError: The name has another ending.
+            ArgumentError: The name has another ending, or the image is raw pixels.
             SottoError: The folder is read-only or the disk is full; an earlier file stays.
         """
         to = path_text("path", path)
+        if self.format == "raw":
+            raise ArgumentError('raw pixels are no file: generate the image with output_format="png"')
         if files.format_of(to, None) != self.format:
             raise ArgumentError(invalid("path", to, f"a file name that ends with .{self.format}"))
         files.write(to, self.data)
@@ -78,12 +82,12 @@ class Image(NamedTuple):
 
         Returns:
             Height x width x 3 (red, green, blue) or 4 (with alpha, not premultiplied); height x width of a
-            grey image. Needs numpy; WebP, and PNG with a palette or 16 bits, need Pillow too.
+            grey image. Needs numpy. Raw pixels have 4 channels and are not copied; a file needs Pillow.
 
         Raises:
-            ArgumentError: The file is damaged, or Pillow is missing.
+            ArgumentError: Pillow is missing.
         """
-        return files.pixels_of(self.data)
+        return files.pixels_of(self.data, self.format, self.width, self.height)
 
 
 class Images(NamedTuple):

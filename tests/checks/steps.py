@@ -210,7 +210,7 @@ def test_requirements() -> Iterable[str]:
     from .ground import requirements
 
     wanted = ("pytest", "pyyaml", "jsonschema", "hypothesis", "pyte", "gguf", "xxhash", "opentelemetry-sdk")
-    wanted += ("openai", "anthropic", "schemathesis")
+    wanted += ("openai", "anthropic", "schemathesis", "pillow")
     pins = [pin for pin in requirements("dev") if pin.startswith(wanted)]
     return [*pins, *extra("plot"), *extra("cuda"), *extra("server"), *extra("agent")]
 

@@ -179,6 +179,11 @@ def test_generation_starts_from_an_image(painter: sotto.Engine, portrait: Image.
     assert opened(wide).size == (64, 24)
 
 
+def test_raw_pixels_are_those_of_the_file(painter: sotto.Engine) -> None:
+    (file,), (raw,) = (files(painter, "sd", seed=1, output_format=form) for form in ("png", "raw"))
+    assert raw == opened(file).convert("RGBA").tobytes()
+
+
 def test_a_mask_changes_what_is_transparent_or_else_white(
     painter: sotto.Engine, portrait: Image.Image
 ) -> None:

@@ -185,6 +185,16 @@ def test_files_of_all_kinds_are_read(engine: sotto.Engine, load: Load, tmp_path:
     assert matte(engine, data_url, mask_only=True).size == image.size
 
 
+def test_raw_pixels_are_those_of_the_file(engine: sotto.Engine, load: Load, tmp_path: Path) -> None:
+    load(make_disc(tmp_path / "disc.onnx"))
+    for fields, channels in (({}, 4), ({"mask_only": True}, 1)):
+        file = matte(engine, encoded(picture(50, 40)), **fields)
+        asked = {**fields, "response_format": "data", "output_format": "raw"}
+        (told,) = (one for one in ask(engine, encoded(picture(50, 40)), **asked) if one.kind == "data")
+        assert told.data == file.tobytes() and len(told.data) == 50 * 40 * channels
+        assert json.loads(told.json) == {"index": 0, "width": 50, "height": 40, "format": "raw"}
+
+
 def test_the_response_has_base64_or_the_bytes(engine: sotto.Engine, load: Load, tmp_path: Path) -> None:
     load(make_disc(tmp_path / "disc.onnx"))
     image = picture(50, 40)

@@ -7,15 +7,16 @@
 from __future__ import annotations
 
 import base64
+import io
 import random
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 import sotto
-from sotto import _png
 from sotto.backends import Backend, Model, ModelInfo, Part, Request, Source
 
 SIZE = (48, 32)  # of an image without `size`
@@ -25,11 +26,15 @@ MAX_SIDE = 512
 
 def decoded(name: str, text: str) -> Any:
     """The pixels of an image in base64 or in a data URL."""
-    data = base64.b64decode(text.rpartition(",")[2])
     try:
-        return _png.read(data)
-    except _png.Unreadable as error:
-        raise sotto.ArgumentError(f"invalid {name}: expected a PNG file of 8 bits; {error}") from None
+        return pixels_in(base64.b64decode(text.rpartition(",")[2]))
+    except (OSError, SyntaxError) as error:
+        raise sotto.ArgumentError(f"invalid {name}: expected an image file; {error}") from None
+
+
+def pixels_in(file: bytes) -> Any:
+    """The pixels of an image file."""
+    return np.asarray(Image.open(io.BytesIO(file)))
 
 
 def noise(seed: int, prompt: str, width: int, height: int) -> Any:
@@ -46,7 +51,17 @@ def foreground(pixels: Any) -> Any:
 
 def file_of(pixels: Any) -> bytes:
     """A PNG file of pixels."""
-    return _png.write(pixels.tobytes(), pixels.shape[1], pixels.shape[0], pixels.shape[2])
+    file = io.BytesIO()
+    Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels).save(file, "PNG")
+    return file.getvalue()
+
+
+def encoded(pixels: Any, body: Any) -> bytes:
+    """Pixels in the format of a request."""
+    if body.get("output_format") != "raw":
+        return file_of(pixels)
+    alpha = np.full((*pixels.shape[:2], 1), 255, np.uint8)
+    return bytes((pixels if pixels.shape[2] != 3 else np.concatenate([pixels, alpha], axis=2)).tobytes())
 
 
 class Painter(Model):
@@ -73,22 +88,22 @@ class Painter(Model):
             pixels = self._picture(body, seed + index)
             info = {
                 "index": index, "seed": seed + index, "width": pixels.shape[1], "height": pixels.shape[0],
-                "format": "png",
+                "format": body.get("output_format", "png"),
             }  # fmt: skip
             for step in range(body.get("steps", STEPS)):
                 if request.cancelled():
                     return
                 self._compute()
                 if 0 < step <= body.get("partial_images", 0):
-                    dim = file_of(pixels // 2)
+                    dim = encoded(pixels // 2, body)
                     yield Part(data=dim, info={**info, "partial": True, "partial_image_index": step - 1})
                 else:
                     yield Part()
             one = {"seed": seed + index, "revised_prompt": body["prompt"]}
             if body.get("response_format") == "data":
-                yield Part(data=file_of(pixels), info=info, units=0)
+                yield Part(data=encoded(pixels, body), info=info, units=0)
             else:
-                one["b64_json"] = base64.b64encode(file_of(pixels)).decode()
+                one["b64_json"] = base64.b64encode(encoded(pixels, body)).decode()
             told.append(one)
         return {"created": int(time.time()), "data": told}
 
@@ -99,9 +114,9 @@ class Painter(Model):
         self._compute()
         alpha = foreground(pixels)[:, :, None]
         made = alpha if body.get("mask_only") else np.concatenate([pixels[:, :, :3], alpha], axis=2)
-        data, size = file_of(made), {"width": made.shape[1], "height": made.shape[0]}
+        data, size = encoded(made, body), {"width": made.shape[1], "height": made.shape[0]}
         if body.get("response_format") == "data":
-            yield Part(data=data, info={"index": 0, "format": "png", **size})
+            yield Part(data=data, info={"index": 0, "format": body.get("output_format", "png"), **size})
             return {"created": int(time.time()), "data": [{}]}
         yield Part()
         return {"created": int(time.time()), "data": [{"b64_json": base64.b64encode(data).decode()}]}

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from conftest import ENVIRONMENT
-from image_double import SIZE, Easel, file_of, foreground, noise, picture
-from sotto import _png
+from image_double import SIZE, Easel, file_of, foreground, noise, picture, pixels_in
 from sotto.backends._named import backend_named, backend_of
 from terminal import Terminal
 
@@ -39,7 +38,7 @@ def image(*words: str, cwd: Path, rc: int = 0) -> subprocess.CompletedProcess[st
 
 
 def pixels(path: Path) -> Any:
-    return _png.read(path.read_bytes())
+    return pixels_in(path.read_bytes())
 
 
 def test_images_are_written_and_named(tmp_path: Path) -> None:

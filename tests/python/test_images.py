@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import sotto
-from image_double import SIZE, Easel, file_of, foreground, noise, picture
-from sotto import _png
+from image_double import SIZE, Easel, file_of, foreground, noise, picture, pixels_in
 
 PAINTER, MATTER = "PixArt-alpha/PixArt-Sigma-XL-2-512-MS", "briaai/RMBG-1.4"
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -40,7 +39,7 @@ def pixels(one: Any) -> Any:
     """The pixels of an object of `data`."""
     data = base64.b64decode(one["b64_json"], validate=True)
     assert data.startswith(SIGNATURE)
-    return _png.read(data)
+    return pixels_in(data)
 
 
 @pytest.mark.row("A-114", "A-127")
@@ -182,8 +181,11 @@ def test_a_background_becomes_transparent_and_the_foreground_keeps_its_colours(
         ({"model": MATTER, "image": PICTURE[:-3]}, "in base64"),
         ({"model": MATTER, "image": base64.b64encode(b"a text").decode()}, "a PNG, JPEG or WebP file"),
         ({"model": MATTER, "image": f"data:image/png,{PICTURE}"}, "in base64"),
-        ({"model": MATTER, "image": base64.b64encode(SIGNATURE + b"rest").decode()}, "damaged PNG"),
-        ({"model": MATTER, "image": PICTURE[:80]}, "damaged PNG"),
+        (
+            {"model": MATTER, "image": base64.b64encode(SIGNATURE + b"rest").decode()},
+            "an image file",
+        ),
+        ({"model": MATTER, "image": PICTURE[:80]}, "an image file"),
         ({"model": MATTER, "image": PICTURE, "output_format": "gif"}, "output_format"),
         ({"model": MATTER, "image": PICTURE, "response_format": "url"}, "response_format 'url'"),
     ],

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import struct
 import subprocess
 import sys
 import threading
 import time
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,8 +19,7 @@ import pytest
 import sotto
 import sotto.aio
 from conftest import ENVIRONMENT
-from image_double import SIZE, STEPS, Easel, file_of, foreground, noise, picture
-from sotto import _png
+from image_double import SIZE, STEPS, Easel, file_of, foreground, noise, picture, pixels_in
 
 
 @pytest.fixture
@@ -144,7 +141,7 @@ def test_files_are_written_under_their_names(engine: sotto.Engine, tmp_path: Pat
             made.images[0].save(tmp_path / name)
     webp = made.images[0]._replace(format="webp")
     assert webp.save(tmp_path / "fox.webp").endswith("fox.webp")
-    with pytest.raises(ValueError, match="webp file: use data"):
+    with pytest.raises(ValueError, match='format "webp": use data'):
         webp.png  # noqa: B018
 
 
@@ -155,17 +152,17 @@ def test_the_response_format_file_writes_images(engine: sotto.Engine, tmp_path: 
     assert [one["path"] for one in response["data"]] == [str(target), str(target.with_name("fox-2.png"))]
     assert [set(one) for one in response["data"]] == [{"path", "seed", "revised_prompt"}] * 2
     for one in response["data"]:
-        assert (_png.read(Path(one["path"]).read_bytes()) == noise(one["seed"], "a fox", *SIZE)).all()
+        assert (pixels_in(Path(one["path"]).read_bytes()) == noise(one["seed"], "a fox", *SIZE)).all()
     target.write_bytes(b"an earlier file")
     target.chmod(0o640)
     engine.image_generate(json.dumps({**body, "n": 1, "path": str(target)}))
-    assert _png.read(target.read_bytes()).shape == (SIZE[1], SIZE[0], 3)
+    assert pixels_in(target.read_bytes()).shape == (SIZE[1], SIZE[0], 3)
     assert target.stat().st_mode & 0o777 == 0o640
     given = base64.b64encode(file_of(picture())).decode()
     cut = tmp_path / "cut.png"
     asked = {"model": "m", "image": given, "response_format": "file", "path": str(cut)}
     (one,) = json.loads(engine.image_remove_background(asked))["data"]
-    assert one == {"path": str(cut)} and _png.read(cut.read_bytes()).shape == (16, 24, 4)
+    assert one == {"path": str(cut)} and pixels_in(cut.read_bytes()).shape == (16, 24, 4)
     assert sorted(path.name for path in target.parent.iterdir()) == ["fox-2.png", "fox.png"]
 
 
@@ -265,7 +262,7 @@ def test_submitted_requests_stream_progress_previews_and_images(engine: sotto.En
     info = [json.loads(event.json) for event in events if event.kind == "data"]
     assert [one.get("partial", False) for one in info] == [True, True, False]
     image = next(event for event in events if event.json == json.dumps(info[2]))
-    assert (_png.read(image.data) == noise(2, "a fox", *SIZE)).all()
+    assert (pixels_in(image.data) == noise(2, "a fox", *SIZE)).all()
     assert [event.progress for event in events if event.kind == "progress"][-1] == 1
 
 
@@ -306,44 +303,28 @@ def test_asyncio_has_the_same(tmp_path: Path) -> None:
     asyncio.run(asyncio.wait_for(test(), 60))
 
 
-def filtered(pixels: Any, kind: int) -> bytes:
-    """A PNG file whose rows have a filter, written value by value as the specification has it."""
-    height, width, channels = pixels.shape
-    rows = b""
-    for y in range(height):
-        rows += bytes([kind])
-        for x in range(width * channels):
-            value = int(pixels[y].flat[x])
-            left = int(pixels[y].flat[x - channels]) if x >= channels else 0
-            up = int(pixels[y - 1].flat[x]) if y else 0
-            corner = int(pixels[y - 1].flat[x - channels]) if y and x >= channels else 0
-            guess = left + up - corner
-            nearest = min((left, up, corner), key=lambda one: abs(guess - one))
-            rows += bytes([(value - (0, left, up, (left + up) // 2, nearest)[kind]) % 256])
-    colour = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
-    head = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
-    made = b"\x89PNG\r\n\x1a\n"
-    packed = zlib.compress(rows)
-    for name, body in ((b"IHDR", head), (b"IDAT", packed[:40]), (b"IDAT", packed[40:]), (b"IEND", b"")):
-        made += struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
-    return made
+def test_raw_pixels_become_arrays_without_a_decoder(engine: sotto.Engine, tmp_path: Path) -> None:
+    made = engine.generate_images("a fox", seed=3, size=(40, 24), output_format="raw").images[0]
+    assert made.format == "raw" and len(made.data) == 40 * 24 * 4
+    assert (made.array()[:, :, :3] == noise(3, "a fox", 40, 24)).all() and (
+        made.array()[:, :, 3] == 255
+    ).all()
+    cut = engine.remove_background(picture(), output_format="raw")
+    assert (cut.array() == engine.remove_background(picture()).array()).all()
+    mask = engine.remove_background(picture(), output_format="raw", mask_only=True)
+    assert (mask.array() == foreground(picture())).all()
+    with pytest.raises(ValueError, match="raw pixels are no file"):
+        made.save(tmp_path / "fox.png")
+    with pytest.raises(ValueError, match='format "raw"'):
+        made.png  # noqa: B018
+    with pytest.raises(ValueError, match="expected 40 x 25 raw pixels"):
+        made._replace(height=25).array()
 
 
-@pytest.mark.parametrize("channels", [1, 2, 3, 4])
-@pytest.mark.parametrize("kind", range(5))
-def test_png_files_of_every_filter_are_read(kind: int, channels: int) -> None:
-    given = np.random.default_rng(kind).integers(0, 256, (13, 9, channels), np.uint8)
-    read = _png.read(filtered(given, kind))
-    assert read.dtype == np.uint8 and (read.reshape(given.shape) == given).all()
-
-
-def test_damaged_png_files_are_refused() -> None:
-    good = file_of(picture())
-    assert (_png.read(good) == picture()).all()
-    for at in range(0, len(good), 3):
-        with pytest.raises(ValueError, match="PNG"):
-            _png.read(good[:at] + bytes([good[at] ^ 0x10]) + good[at + 1 :])
-        with pytest.raises(ValueError, match="PNG"):
-            _png.read(good[:at])
-    with pytest.raises(ValueError, match=r"1 to 67,108,864"):
-        _png.read(_png.write(b"", 1 << 20, 0, 3))
+def test_an_error_says_that_pillow_is_missing(engine: sotto.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = engine.generate_images("a fox", seed=3)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    for needs in (image.array, lambda: engine.remove_background(np.zeros((8, 8, 3), np.uint8))):
+        with pytest.raises(ValueError, match=r"Pillow is missing: pip install 'sotto-runtime\[images\]' for"):
+            needs()
+    assert engine.generate_images("a fox", output_format="raw").array().shape == (SIZE[1], SIZE[0], 4)

@@ -11,8 +11,7 @@ import pytest
 
 import sotto
 from conftest import ENVIRONMENT, ROOT
-from image_double import Easel, noise
-from sotto import _png
+from image_double import Easel, noise, pixels_in
 
 SAMPLES = ROOT / "samples" / "python"
 
@@ -37,7 +36,7 @@ def test_a_portrait_of_each_character_is_painted_once(portraits: Any, tmp_path: 
         ]  # fmt: skip
         for number, (name, path, _) in enumerate(first):
             prompt = f"portrait of {portraits.CAST[name]}, {portraits.STYLE}"
-            assert (_png.read(path.read_bytes()) == noise(100 + number, prompt, *portraits.SIZE)).all()
+            assert (pixels_in(path.read_bytes()) == noise(100 + number, prompt, *portraits.SIZE)).all()
         again = list(portraits.portraits(engine, "double", tmp_path / "portraits"))
         assert again == [(name, path, False) for name, path, _ in first]
         assert easel.models[0].computed == steps

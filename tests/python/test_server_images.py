@@ -14,9 +14,8 @@ import openai
 import pytest
 
 import serving
-from image_double import SIZE, file_of, foreground, noise, picture
+from image_double import SIZE, file_of, foreground, noise, picture, pixels_in
 from image_server import painting
-from sotto import _png
 
 EDGE = "edge7"
 PICTURE = file_of(picture())
@@ -36,7 +35,7 @@ def client(server: serving.Served) -> Iterator[openai.OpenAI]:
 
 def pixels(b64_json: str | None) -> Any:
     assert b64_json is not None
-    return _png.read(base64.b64decode(b64_json, validate=True))
+    return pixels_in(base64.b64decode(b64_json, validate=True))
 
 
 def form(*fields: tuple[str, str], **files: bytes) -> bytes:
@@ -85,7 +84,7 @@ def test_a_stream_has_previews_and_then_the_image(client: openai.OpenAI) -> None
 
 def test_an_image_is_edited_where_the_mask_allows_it(client: openai.OpenAI) -> None:
     mask = np.zeros((*picture().shape[:2], 4), np.uint8)
-    mask[:, 12:, 3] = 255  # OpenAI's masks are transparent where the image changes; ours keep that part
+    mask[:, :12, 3] = 255  # the image changes where the mask is transparent
     asked: Any = {"model": "easel", "prompt": "x", "extra_body": {"seed": 3, "strength": 1}}
     made = client.images.edit(image=io.BytesIO(PICTURE), mask=io.BytesIO(file_of(mask)), **asked)
     assert made.data is not None
@@ -147,7 +146,7 @@ def test_what_is_invalid_is_named(
         (form(("model", "other"), ("prompt", "x"), image=PICTURE), 404, "'other' is not loaded"),
         (form(("prompt", "x"), image=PICTURE), 400, "missing model"),
         (form(("prompt", "x"), image=bytes(1 << 20)), 413, "1,048,576 bytes"),
-        (form(("model", "easel"), ("prompt", "x"), image=PICTURE[:60]), 400, "damaged PNG"),
+        (form(("model", "easel"), ("prompt", "x"), image=PICTURE[:60]), 400, "expected an image file"),
         (form(("response_format", "url"), ("model", "easel"), image=PICTURE), 400, "response_format"),
         (form(("priority", "urgent"), ("model", "easel"), image=PICTURE), 400, "priority"),
         (form(image=PICTURE)[:-20], 400, ""),

@@ -4,15 +4,31 @@ using Sotto.Interop;
 
 namespace Sotto
 {
+    /// <summary>How the bytes of an image are arranged.</summary>
+    public enum SottoImageFormat
+    {
+        /// <summary>A PNG file.</summary>
+        Png,
+
+        /// <summary>A lossless WebP file.</summary>
+        WebP,
+
+        /// <summary>Pixels, which become a texture without a decoder.</summary>
+        Raw,
+    }
+
     /// <summary>An image that a model generated, or whose background it removed.</summary>
     public sealed class SottoImage
     {
         SottoImage(byte[] data) => Data = data;
 
-        /// <summary>The file, such as a PNG. Write it to disk to keep the image.</summary>
+        /// <summary>
+        /// The bytes: a file, which keeps the image on disk, or raw pixels: RGBA, the highest row first; 1 byte per pixel of
+        /// a mask.
+        /// </summary>
         public byte[] Data { get; }
 
-        /// <summary>Format of the file: "png".</summary>
+        /// <summary>Format of the bytes: "png", "webp" or "raw".</summary>
         public string Format { get; private set; } = "";
 
         /// <summary>Width in pixels.</summary>
@@ -31,11 +47,40 @@ namespace Sotto
         public bool IsPreview { get; private set; }
 
         /// <summary>
-        /// Returns the pixels as RGBA, 4 bytes each, the lowest row first, as Unity's textures are. Any thread; takes
-        /// milliseconds, so call it on a worker thread.
+        /// Returns raw pixels as RGBA, 4 bytes each, the lowest row first, as Unity's textures are. Any thread.
         /// </summary>
-        /// <exception cref="SottoException">The file is no PNG, is damaged, or has other than 8 bits per channel.</exception>
-        public byte[] DecodeRgba() => SottoPng.Decode(Data, Width, Height);
+        /// <exception cref="SottoException">The image is a file: its request did not ask for raw pixels.</exception>
+        public byte[] ToRgba()
+        {
+            var count = Width > 0 && Height > 0 ? (long)Width * Height : 0;
+            var channels = Format == "raw" && count > 0 ? Data.Length / count : 0;
+            if ((channels != 4 && channels != 1) || Data.Length != channels * count)
+                throw new SottoException(
+                    Native.SOTTO_ERROR_ARGUMENT,
+                    $"invalid image '{Format}' of {Data.Length} bytes: expected {Width}x{Height} raw pixels; "
+                    + "request the format SottoImageFormat.Raw");
+            int row = (int)channels * Width;
+            var pixels = new byte[4 * count];
+            for (var y = 0; y < Height; ++y)
+            {
+                int from = (Height - 1 - y) * row, to = 4 * Width * y;
+                if (channels == 4)
+                    Buffer.BlockCopy(Data, from, pixels, to, row);
+                else
+                    Widen(from, pixels, to);
+            }
+            return pixels;
+        }
+
+        // Copies a row of grey pixels.
+        void Widen(int from, byte[] pixels, int to)
+        {
+            for (var x = 0; x < Width; ++x, to += 4)
+            {
+                pixels[to] = pixels[to + 1] = pixels[to + 2] = Data[from + x];
+                pixels[to + 3] = 255;
+            }
+        }
 
         /// <summary>Reads a data event.</summary>
         internal static unsafe SottoImage Parse(byte[] data, string info)
@@ -112,7 +157,7 @@ namespace Sotto
         /// <summary>`image`: a PNG, JPEG or WebP file to start from. Null: noise.</summary>
         public byte[] Image { get; set; }
 
-        /// <summary>`mask`: an image of that size, whose black or transparent pixels are kept. Null: none.</summary>
+        /// <summary>`mask`: an image of that size, whose transparent pixels are generated anew; of an opaque one, the white. Null: none.</summary>
         public byte[] Mask { get; set; }
 
         /// <summary>`strength`: how far to depart from <see cref="Image"/>, 0 to 1.</summary>
@@ -120,6 +165,9 @@ namespace Sotto
 
         /// <summary>`partial_images`: previews of each image, 0 to 3.</summary>
         public int Previews { get; set; }
+
+        /// <summary>`output_format`: PNG by default. Raw for a texture, which needs no decoder then.</summary>
+        public SottoImageFormat Format { get; set; }
 
         /// <summary>`embed_metadata`: writes prompt, model and seed into the file. False for files that a game ships.</summary>
         public bool EmbedMetadata { get; set; } = true;
@@ -130,7 +178,8 @@ namespace Sotto
         internal SottoRequest ToRequest()
         {
             var ask = new SottoRequest(Model, SottoOp.GenerateImage) { Seed = Seed, N = N, Priority = Priority };
-            ask.Set("prompt", Prompt ?? "").Set("response_format", "data");
+            ask.Set("prompt", Prompt ?? "");
+            Deliver(ask, Format);
             if (!string.IsNullOrEmpty(NegativePrompt))
                 ask.Set("negative_prompt", NegativePrompt);
             if (Width != 0 || Height != 0)
@@ -150,11 +199,20 @@ namespace Sotto
             return EmbedMetadata ? ask : ask.Set("embed_metadata", false);
         }
 
-        internal static SottoRequest Background(string model, byte[] image, bool maskOnly)
+        // Images arrive as bytes of events.
+        static void Deliver(SottoRequest ask, SottoImageFormat format)
+        {
+            ask.Set("response_format", "data");
+            if (format != SottoImageFormat.Png)
+                ask.Set("output_format", format == SottoImageFormat.Raw ? "raw" : "webp");
+        }
+
+        internal static SottoRequest Background(string model, byte[] image, bool maskOnly, SottoImageFormat format)
         {
             Arguments.Required("image", image, "the bytes of a PNG, JPEG or WebP file");
             var ask = new SottoRequest(model, SottoOp.RemoveBackground) { Priority = SottoPriority.Background };
-            ask.Set("image", Convert.ToBase64String(image)).Set("response_format", "data");
+            ask.Set("image", Convert.ToBase64String(image));
+            Deliver(ask, format);
             return maskOnly ? ask.Set("mask_only", true) : ask;
         }
     }

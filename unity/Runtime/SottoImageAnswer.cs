@@ -116,10 +116,12 @@ namespace Sotto
         /// <param name="model">Id of a loaded model that segments images.</param>
         /// <param name="image">A PNG, JPEG or WebP file, copied.</param>
         /// <param name="maskOnly">Returns alpha alone, as a greyscale image.</param>
+        /// <param name="format">Format of the result; raw for a texture.</param>
         /// <param name="token">Cancels the request.</param>
         public SottoImageAnswer RemoveBackgroundAsync(
-            string model, byte[] image, bool maskOnly = false, CancellationToken token = default) =>
-            SubmitImageAsync(SottoImageRequest.Background(model, image, maskOnly), token);
+            string model, byte[] image, bool maskOnly = false, SottoImageFormat format = SottoImageFormat.Png,
+            CancellationToken token = default) =>
+            SubmitImageAsync(SottoImageRequest.Background(model, image, maskOnly, format), token);
 
         SottoImageAnswer SubmitImageAsync(SottoRequest request, CancellationToken token)
         {

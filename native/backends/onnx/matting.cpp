@@ -1,6 +1,8 @@
 #include "backends/onnx/matting.hpp"
 
 #include <ctime>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "abi/call.hpp"
@@ -12,6 +14,16 @@ namespace {
 
 bool ends(const sotto_step& step) {
     return step.gate(step.context) != 0;
+}
+
+std::optional<std::string>
+encoded(const image::Pixels& pixels, const MatteRequest& request, const image::GoesOn& goes_on) {
+    if (request.format == "raw") {
+        const auto bytes = std::size_t{pixels.width} * pixels.height * pixels.channels;
+        return std::string(reinterpret_cast<const char*>(pixels.data), bytes);
+    }
+    return request.format == "webp" ? image::encode_webp(pixels, request.compression, goes_on)
+                                    : image::encode_png(pixels, goes_on);
 }
 
 } // namespace
@@ -58,8 +70,7 @@ bool Matting::encode(const sotto_step& step) {
     const auto goes_on = [&] { return !ends(step); };
     const auto pixels = cutout_.pixels();
     const auto& request = cutout_.request();
-    auto file = request.webp ? image::encode_webp(pixels, request.compression, goes_on)
-                             : image::encode_png(pixels, goes_on);
+    auto file = encoded(pixels, request, goes_on);
     if (!file) {
         return false;
     }
@@ -71,17 +82,17 @@ bool Matting::encode(const sotto_step& step) {
 void Matting::deliver(sotto_step_item& item) {
     const auto& request = cutout_.request();
     const auto& image = request.image;
-    const char* format = request.webp ? "webp" : "png";
     Json answer = {{"created", static_cast<std::int64_t>(std::time(nullptr))}, {"data", Json::array()}};
     if (request.as_data) {
-        info_ =
-            Json{{"index", 0}, {"width", image.width}, {"height", image.height}, {"format", format}}.dump();
+        info_ = Json{
+            {"index", 0}, {"width", image.width}, {"height", image.height}, {"format", request.format}
+        }.dump();
         item.data = abi::str(file_);
         item.data_info = abi::str(info_);
     } else {
         answer["data"].push_back(Json{{"b64_json", image::to_base64(file_)}});
     }
-    answer["output_format"] = format;
+    answer["output_format"] = request.format;
     answer["size"] = std::to_string(image.width) + "x" + std::to_string(image.height);
     answer_ = answer.dump();
     item.result = abi::str(answer_);

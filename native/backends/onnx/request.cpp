@@ -33,7 +33,7 @@ MatteRequest read_request(std::string_view body, std::uint32_t max_pixels) {
     request.mask_only = value_or(fields, field::mask_only.name, request.mask_only);
     request.refine_edges = value_or(fields, field::refine_edges.name, request.refine_edges);
     request.compression = value_or(fields, field::output_compression.name, request.compression);
-    request.webp = value_or<std::string>(fields, field::output_format.name, "png") == "webp";
+    request.format = value_or(fields, field::output_format.name, request.format);
     request.as_data = value_or<std::string>(fields, field::response_format.name, "b64_json") == "data";
     const auto file = image::read_base64_text(given->get_ref<const std::string&>(), field::image.name);
     request.image = image::decode(file, field::image.name, max_pixels);

@@ -13,7 +13,7 @@ struct MatteRequest {
     image::Image image;
     bool mask_only = false;
     bool refine_edges = true;
-    bool webp = false;
+    std::string format = "png"; // or "webp" or "raw"
     int compression = 100;
     bool as_data = false; // the file as data of a step, not as base64
 };

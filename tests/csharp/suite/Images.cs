@@ -1,4 +1,4 @@
-// Images: requests for them, PNG, textures that are uploaded one a frame, and the component that paints.
+// Images: requests for them, raw pixels, textures that are uploaded one a frame, and the component that paints.
 using System;
 using System.Collections.Generic;
 using System.IO;
@@ -19,9 +19,7 @@ static partial class Suite
         Run("images awaited", ImagesAwaited);
         Run("fields of images", ImageFields);
         Run("images that fail", ImageFailures);
-        Run("PNG", Pngs);
-        Run("inflate", Inflated);
-        Run("PNG that is none", BadPngs);
+        Run("raw pixels", RawPixels);
         Run("textures", ImageTextures);
         Run("pictures", Pictures);
         Run("pictures that fail", FailingPictures);
@@ -33,36 +31,6 @@ static partial class Suite
         new System.Random(seed).NextBytes(pixels);
         return pixels;
     }
-
-    // Encodes pixels, the highest row first, as PNG; each row has the next of the five filters.
-    static byte[] Png(byte[] pixels, int width, int height, int channels, int depth = 8)
-    {
-        var rows = new List<byte>();
-        for (var y = 0; y < height; ++y)
-        {
-            rows.Add((byte)(y % 5));
-            for (var x = 0; x < width * channels; ++x)
-            {
-                int At(int row, int column) => row < 0 || column < 0 ? 0 : pixels[row * width * channels + column];
-                int left = At(y, x - channels), up = At(y - 1, x), corner = At(y - 1, x - channels);
-                var paeth = new[] { left, up, corner }.OrderBy(one => Math.Abs(left + up - corner - one)).First();
-                rows.Add((byte)(At(y, x) - new[] { 0, left, up, (left + up) / 2, paeth }[y % 5]));
-            }
-        }
-        // One block that is stored: full AOT has no DeflateStream. See Inflated() for those that are compressed.
-        var length = BitConverter.GetBytes((ushort)rows.Count).Concat(BitConverter.GetBytes((ushort)~rows.Count));
-        var packed = new byte[] { 1 }.Concat(length).Concat(rows).ToArray();
-        var color = new byte[] { 0, 0, 4, 2, 6 }[channels];
-        byte[] Chunk(string type, IEnumerable<byte> data) =>
-            Big(data.Count()).Concat(type.Select(c => (byte)c)).Concat(data).Concat(new byte[4]).ToArray();
-        var header = Big(width).Concat(Big(height)).Concat(new byte[] { (byte)depth, color, 0, 0, 0 });
-        return new byte[] { 0x89, 0x50, 0x4E, 0x47, 13, 10, 26, 10 }
-            .Concat(Chunk("IHDR", header)).Concat(Chunk("tEXt", new byte[] { 65, 0, 66 }))
-            .Concat(Chunk("IDAT", new byte[] { 0x78, 1 }.Concat(packed.Take(5))))
-            .Concat(Chunk("IDAT", packed.Skip(5).Concat(new byte[4]))).Concat(Chunk("IEND", new byte[0])).ToArray();
-    }
-
-    static IEnumerable<byte> Big(int number) => BitConverter.GetBytes(number).Reverse();
 
     static byte[] FlippedRgba(byte[] pixels, int width, int height, int channels)
     {
@@ -77,9 +45,9 @@ static partial class Suite
         return flipped;
     }
 
-    static string Info(int index, int width, int height, bool isPreview = false) =>
+    static string Info(int index, int width, int height, bool isPreview = false, string format = "png") =>
         $"{{\"index\": {index}, \"seed\": {(isPreview ? "null" : (7 + index).ToString())}, \"width\": {width}, "
-        + $"\"height\": {height}, \"format\": \"png\"{(isPreview ? ", \"partial\": true" : "")}}}";
+        + $"\"height\": {height}, \"format\": \"{format}\"{(isPreview ? ", \"partial\": true" : "")}}}";
 
     // A script of an image model: its files and what describes them; ms is the time of a denoise step.
     static string Painter(int ms, params (byte[] File, string Info)[] parts) =>
@@ -92,7 +60,7 @@ static partial class Suite
 
     static void ImagesAwaited()
     {
-        byte[] small = Png(Pixels(2, 2, 3), 2, 2, 3), fox = Png(Pixels(5, 7, 4), 5, 7, 4);
+        byte[] small = Pixels(2, 2, 3), fox = Pixels(5, 7, 4); // the bytes of files
         using (var engine = NewEngine())
         {
             Load(engine, "painter", Painter(1, (small, Info(0, 2, 2, true)), (fox, Info(0, 5, 7)), (small, Info(1, 2, 2))));
@@ -128,11 +96,12 @@ static partial class Suite
         {
             NegativePrompt = "text", Width = 64, Height = 32, Steps = 4, GuidanceScale = 1.5, Seed = -1, N = 3,
             Image = new byte[] { 1 }, Mask = new byte[] { 2 }, Strength = 0.25, Previews = 2, EmbedMetadata = false,
-            Priority = SottoPriority.Normal,
+            Format = SottoImageFormat.Raw, Priority = SottoPriority.Normal,
         };
         Same(
             all.ToRequest().ToString(),
             "{\"model\":\"m\",\"seed\":-1,\"n\":3,\"prompt\":\"p\",\"response_format\":\"data\","
+            + "\"output_format\":\"raw\","
             + "\"negative_prompt\":\"text\",\"size\":\"64x32\",\"steps\":4,\"guidance_scale\":1.5,\"image\":\"AQ==\","
             + "\"mask\":\"Ag==\",\"strength\":0.25,\"partial_images\":2,\"embed_metadata\":false}");
         Same(all.ToRequest().Priority, SottoPriority.Normal);
@@ -187,109 +156,37 @@ static partial class Suite
         }
     }
 
-    static void Pngs()
+    static SottoImage Raw(byte[] pixels, int width, int height) =>
+        SottoImage.Parse(pixels, Info(0, width, height, format: "raw"));
+
+    static void RawPixels()
     {
-        for (var channels = 1; channels <= 4; ++channels)
+        foreach (var channels in new[] { 1, 4 })
         {
             var pixels = Pixels(9, 11, channels, channels);
-            var file = Png(pixels, 9, 11, channels);
-            var image = SottoImage.Parse(file, Info(0, 9, 11));
-            Expect(image.DecodeRgba().SequenceEqual(FlippedRgba(pixels, 9, 11, channels)), $"{channels} channels");
+            var rgba = Raw(pixels, 9, 11).ToRgba();
+            Expect(rgba.SequenceEqual(FlippedRgba(pixels, 9, 11, channels)), $"{channels} channels");
         }
-    }
-
-    // Streams of zlib (RFC 1951), level 9: blocks with codes of their own, then those with the fixed codes.
-    static void Inflated()
-    {
-        const string dynamic =
-            "pVNJbsNADPuKH9BDs9nOc7SrQNAA3dDnl5N7OYcgcDIZUaQoyV8dS95/l9fl4/v9c7n/xMfyhbt+u91eHqcRPdDomUavnHml4eOFhk88"
-            + "+8y1V174zl2feOGc+7zR8Hbk5LwwXvfKs6+TjnPb22SPuPaFk18n057s4WSJJ9qc/MJ973wivOVHvis7J7/wwo98IvvkDZq8ItzYgWfv"
-            + "fNzrZBt4W07c92EyMb4rfJV23pWNt3ybZJ+eCj9V2sTYpC3rMwOZjHOyDJNV+mcRI6VdTLO91MUrrEytzUTczSLxjVvJwh9NHDQyOq3b"
-            + "ZFxL4WkxV+9EZGBAlWkZAwq2AFRLHNECbyeIS63SBHoNquwYMS0Ds3akpgyZCGD6cQJ3IgMaZg48sBUhjnwHBg9cGMxUJ/Q9UVvU4BlV"
-            + "pFUlXBWAuMO9ZVV5Q7YM4lEyVKxF20MMnsJbABjRVsEPnA15EbiETjU+jjMMj9ThA3nqoQpxLXCpP+zb6KqjCcCi8KEPcILUAnCPGJ7Q"
-            + "4j8=";
-        const string fixedCodes =
-            "K8lIVUjLr1AwUCgqzStWyC9LLVIoAYplZObk6IBZIFlDvLImeGUt8ZtshlfayBSvtDF+3Sb47TbD73AL/L42xu9w/GabmOOVNjfCbzh+"
-            + "h+F3txl+3ZYEQhy/t80JpCP8dpviN9ySQGwTSIcEEjEBu/Ebborf3xb4YwR/kBvhTysW+A03xe9wI/wxYkEgBxHIIvg9ZohftwX+6DYj"
-            + "kBrwB4sxfn8bEogx/GkFf1KywB8q5viD3JyAbmOKpClyGgGPEQgWM0oihEB0EkgMBJISjoSYmpaYkZKYnJSWkZKelJKYkp6anJ6clJyR"
-            + "nJyYmJKSnJyaBiSBoolp6UBOUhqQkZSalpqRlpyRkZwIEk5MB+KMxOSUpJSMNKAMSA3QqLS05LRUkFKgaalApUnpiSlA2XSguRlpQIPT"
-            + "k5LT05ITgfZlAI1Ky0gFySWlJwNNTspITUtKSwRZk5oKVJMBZgHNTgPqANqRnJwCVA9Um56ampgC1J8CVAPEQF8kAz2TnpEGtD8lDei2"
-            + "1HSQOSBXpCWnp6cBfZUOVAgUA4onp6Wnp6dkAK1NTwZanpqeCLIlOSMxKSMlNTEZ6KfUlIxEoAKQbEZSIpAC+gxkfWIi0JdAe9IzgDAF"
-            + "yAZ6GKQV5A+gvqSU1KQkoOVJ6UCzklLA3k8GhWoKMBCAaoEOB9kPVJwGNDQ5Fag8JTUV5CdgEAMA";
-        const string noise =
-            "ZWZhaGRhY2JmaGRnYmRhZGdlY2djYmNoY2NhYWRkY2NlZmRkY2RnZWFmZ2NjZWJmZWFmYmVmZWhmY2hoY2FlYWZnYWdmZ2FoYWNkYmRo"
-            + "ZmZlaGJmZWFnYmRmZmNmZWJlZmVjYmNlaGNhYmdhZGZlaGdjYWFoZmRjY2diY2dmY2FnZWNoY2hoZmhlZWhnY2JnY2hmY2JoZWZiZmFl"
-            + "ZmVoZWVmY2FoZWZlaGVmZmVmZ2ZjaGZmY2NkZmhlYmdjZ2VlYWRjaGNkY2FoZGNhY2JmY2hkYWdoZmdiZGRmYWZnZWdiZmFlYmVmZWZj"
-            + "Z2dmaGNjZ2hkY2JmYWdiZmNmZ2dnZGhlaGdnY2VlaGVnYWZlaGVjaGFiaGRlYWNnYWhlZGhhZGhlY2VlaGhiYWNlZWZlYWhmZmNhYWVo"
-            + "YmRhZ2doZ2hnZGVoYmVhZ2VoZWNjaGhmY2dhYmRlYmJhZmdiZ2hhYmJkYmNlaGNjY2djYmRhYmdiZWFiZ2NhZ2JmaGhmZmFjZWNlZGVi"
-            + "ZGVlY2RmaGdjYw==";
-        var wanted = string.Concat(Enumerable.Range(0, 60).Select(i => $"the fox {i * i % 97} runs over the hill, "))
-            + System.Text.Encoding.ASCII.GetString(Convert.FromBase64String(noise));
-        foreach (var stream in new[] { dynamic, fixedCodes })
-        {
-            var packed = Convert.FromBase64String(stream);
-            var found = new byte[wanted.Length];
-            SottoInflate.Decode(packed, 0, found);
-            Same(System.Text.Encoding.ASCII.GetString(found), wanted);
-            Throws(Native.SOTTO_ERROR_ARGUMENT, "damaged", () => SottoInflate.Decode(packed, 0, new byte[wanted.Length + 1]));
-            var random = new System.Random(4);
-            for (var i = 0; i < 2000; ++i) // damaged anywhere: an exception of ours, or bytes
-            {
-                var bytes = (byte[])packed.Clone();
-                bytes[random.Next(i % 2 == 0 ? 60 : bytes.Length)] = (byte)random.Next(256);
-                try
-                {
-                    SottoInflate.Decode(bytes, 0, found);
-                }
-                catch (SottoException refused)
-                {
-                    Expect(refused.Status == Native.SOTTO_ERROR_ARGUMENT, refused.Message);
-                }
-            }
-        }
-    }
-
-    static void BadPngs()
-    {
-        var file = Png(Pixels(9, 11, 3), 9, 11, 3);
-        void Refused(string part, byte[] bytes, int width = 9) =>
-            Throws(Native.SOTTO_ERROR_ARGUMENT, part, () => SottoImage.Parse(bytes, Info(0, width, 11)).DecodeRgba());
-        Refused("a PNG file", new byte[0]);
-        Refused("a PNG file", new byte[100]);
-        Refused("a size of 8x11, not 9x11", file, 8);
-        Refused("8 bits per channel", Png(Pixels(9, 11, 3), 9, 11, 3, 16));
-        Throws(
-            Native.SOTTO_ERROR_ARGUMENT, "at most",
-            () => SottoImage.Parse(Png(new byte[0], 1 << 30, 0, 1), Info(0, 1 << 30, 0)).DecodeRgba());
-        var random = new System.Random(3);
-        for (var size = 33; size < file.Length - 20; size += 7)
-            Refused("invalid image", file.Take(size).ToArray());
-        for (var i = 0; i < 500; ++i) // damaged anywhere: an exception of ours, or pixels
-        {
-            var bytes = (byte[])file.Clone();
-            for (var n = 0; n < 3; ++n)
-                bytes[random.Next(bytes.Length)] = (byte)random.Next(256);
-            try
-            {
-                Same(SottoImage.Parse(bytes, Info(0, 9, 11)).DecodeRgba().Length, 4 * 9 * 11);
-            }
-            catch (SottoException refused)
-            {
-                Expect(refused.Message.StartsWith("invalid image: expected "), refused.Message);
-            }
-        }
+        void Refused(SottoImage image) =>
+            Throws(Native.SOTTO_ERROR_ARGUMENT, "raw pixels", () => image.ToRgba());
+        Refused(SottoImage.Parse(Pixels(9, 11, 4), Info(0, 9, 11)));
+        foreach (var size in new[] { 0, 1, 98, 100, 198, 395, 397 })
+            Refused(Raw(new byte[size], 9, 11));
+        Refused(Raw(new byte[4], 0, 11));
+        Refused(Raw(new byte[4], -1, -1));
+        Refused(Raw(new byte[4], 1 << 30, 1 << 30));
     }
 
     static void ImageTextures()
     {
-        byte[] pixels = Pixels(5, 7, 4), file = Png(pixels, 5, 7, 4);
-        var runtime = SottoRuntime.For(Settings(Painter(1, (file, Info(0, 5, 7)))));
+        var pixels = Pixels(5, 7, 4);
+        var runtime = SottoRuntime.For(Settings(Painter(1, (pixels, Info(0, 5, 7, format: "raw")))));
         var made = Continue(runtime.GenerateImageAsync(new SottoImageRequest("", "a fox"))); // loads the model
         Expect(Player.FramesUntil(() => made.IsCompleted), "an image of the default model");
         var loads = new[] { 0, 1, 2 }.Select(i => runtime.LoadTextureAsync(made.Result)).ToArray();
-        var damaged = runtime.LoadTextureAsync(SottoImage.Parse(file.Take(60).ToArray(), Info(0, 5, 7)));
+        var damaged = runtime.LoadTextureAsync(Raw(pixels.Take(60).ToArray(), 5, 7));
         Expect(!loads[0].IsCompleted, "no texture is made inside the call");
-        Thread.Sleep(100); // all are decoded
+        Thread.Sleep(100); // all are turned
         for (var frame = 1; frame <= 3; ++frame)
         {
             Player.Frame();
@@ -298,10 +195,10 @@ static partial class Suite
         var texture = loads[0].Result;
         Expect(Textures.Uploaded[texture].SequenceEqual(FlippedRgba(pixels, 5, 7, 4)), "the pixels, upright");
         Expect(texture.width == 5 && texture.height == 7 && !texture.isReadable, "the size; no copy in memory");
-        Expect(Player.FramesUntil(() => damaged.IsCompleted), "a damaged file ends");
+        Expect(Player.FramesUntil(() => damaged.IsCompleted), "an image without all its pixels ends");
         Expect(damaged.Exception?.InnerException is SottoException, $"{damaged.Exception}");
         Throws(Native.SOTTO_ERROR_ARGUMENT, "image 'null'", () => runtime.LoadTextureAsync(null));
-        var cut = Continue(runtime.RemoveBackgroundAsync("npc", file));
+        var cut = Continue(runtime.RemoveBackgroundAsync("npc", pixels, format: SottoImageFormat.Raw));
         Expect(Player.FramesUntil(() => cut.IsCompleted) && cut.Result.Width == 5, "a background");
         var gone = Continue(runtime.GenerateImageAsync(new SottoImageRequest("/nowhere/painter.gguf", "a fox")));
         Expect(Player.FramesUntil(() => gone.IsCompleted), "a model that is missing");
@@ -326,8 +223,9 @@ static partial class Suite
 
     static void Pictures()
     {
-        byte[] small = Png(Pixels(2, 2, 3), 2, 2, 3), large = Png(Pixels(4, 4, 4), 4, 4, 4);
-        var settings = Settings(Painter(1, (small, Info(0, 2, 2, true)), (large, Info(0, 4, 4))));
+        byte[] small = Pixels(2, 2, 4), large = Pixels(4, 4, 4);
+        var settings = Settings(
+            Painter(1, (small, Info(0, 2, 2, true, "raw")), (large, Info(0, 4, 4, format: "raw"))));
         List<Texture2D> shown = new List<Texture2D>();
         List<string> failed = new List<string>();
         var picture = NewPicture(settings, shown, failed);
@@ -364,8 +262,9 @@ static partial class Suite
     {
         List<Texture2D> shown = new List<Texture2D>();
         List<string> failed = new List<string>();
-        var cut = Png(Pixels(4, 4, 4), 4, 4, 4).Take(60).ToArray();
-        var settings = Settings(Painter(1, (cut, Info(0, 4, 4, true)), (cut, Info(0, 4, 4))));
+        var cut = Pixels(4, 4, 4).Take(60).ToArray();
+        var settings = Settings(
+            Painter(1, (cut, Info(0, 4, 4, true, "raw")), (cut, Info(0, 4, 4, format: "raw"))));
         var picture = NewPicture(settings, shown, failed);
         picture.Generate();
         Expect(Player.FramesUntil(() => failed.Count > 0) && failed[0].Contains("invalid image"), string.Join("; ", failed));

@@ -12,7 +12,7 @@ namespace Sotto
     {
         readonly List<TextureLoad> _textures = new List<TextureLoad>(); // in the order in which they were requested
 
-        // An image that is being decoded, or waits for its upload.
+        // An image whose rows are being turned, or that waits for its upload.
         sealed class TextureLoad
         {
             public SottoImage Image;
@@ -40,23 +40,26 @@ namespace Sotto
         /// <param name="model">A model that segments images, as for <see cref="LoadModel"/>.</param>
         /// <param name="image">A PNG, JPEG or WebP file, copied.</param>
         /// <param name="maskOnly">Returns alpha alone, as a greyscale image.</param>
+        /// <param name="format">Format of the result; raw for a texture.</param>
         /// <param name="token">Cancels the request.</param>
         /// <exception cref="SottoException">There is no engine, or the call is not on the main thread.</exception>
         public SottoImageAnswer RemoveBackgroundAsync(
-            string model, byte[] image, bool maskOnly = false, CancellationToken token = default)
+            string model, byte[] image, bool maskOnly = false, SottoImageFormat format = SottoImageFormat.Png,
+            CancellationToken token = default)
         {
             RequireEngine("SottoRuntime.RemoveBackgroundAsync()");
-            return StartImage(SottoImageRequest.Background(model, image, maskOnly), token);
+            return StartImage(SottoImageRequest.Background(model, image, maskOnly, format), token);
         }
 
-        /// <summary>Makes a texture of an image, without losing a frame.</summary>
+        /// <summary>Makes a texture of raw pixels, without losing a frame.</summary>
         /// <remarks>
-        /// A worker thread decodes the file. The main thread then makes the texture, at most one a frame, which copies 4
+        /// A worker thread turns the rows. The main thread then makes the texture, at most one a frame, which copies 4
         /// bytes per pixel: 1 MB for 512 x 512. The texture has no mipmaps and is not readable; it belongs to the
-        /// caller, who destroys it. The task is cancelled when the engine ends.
+        /// caller, who destroys it. The task is cancelled when the engine ends. For files, such as of an earlier
+        /// evening, Unity has ImageConversion.LoadImage(), which decodes within the frame.
         /// </remarks>
         /// <exception cref="SottoException">
-        /// There is no engine, or the call is not on the main thread. The task fails if the image cannot be decoded.
+        /// There is no engine, or the call is not on the main thread. The task fails if the image is a file.
         /// </exception>
         public Task<Texture2D> LoadTextureAsync(SottoImage image)
         {
@@ -79,7 +82,7 @@ namespace Sotto
         {
             Arguments.Required("image", image, "an image of a request");
             _textures.Add(
-                new TextureLoad { Image = image, Pixels = Task.Run(() => image.DecodeRgba()), Ended = ended });
+                new TextureLoad { Image = image, Pixels = Task.Run(() => image.ToRgba()), Ended = ended });
         }
 
         SottoImageAnswer StartImage(SottoRequest request, CancellationToken token)

@@ -58,7 +58,10 @@ namespace Sotto
         /// <summary>The latest texture. Null: none so far.</summary>
         public Texture2D Texture { get; private set; }
 
-        /// <summary>The latest picture, such as to keep its file beside a save game. Null: none so far.</summary>
+        /// <summary>
+        /// The latest picture as raw pixels, such as to keep it beside a save game: ImageConversion.EncodeArrayToPNG(). Null:
+        /// none so far.
+        /// </summary>
         public SottoImage Image { get; private set; }
 
         /// <summary>Whether a picture is under way.</summary>
@@ -74,6 +77,7 @@ namespace Sotto
             var request = new SottoImageRequest(model, prompt)
             {
                 NegativePrompt = negativePrompt, Width = width, Height = height, Previews = previews, Seed = seed,
+                Format = SottoImageFormat.Raw,
             };
             if (steps > 0)
                 request.Steps = steps;
@@ -142,7 +146,7 @@ namespace Sotto
                     Fail(problem);
                 return;
             }
-            if (answer != _answer) // cancelled, or a preview that was decoded after the picture
+            if (answer != _answer) // cancelled, or a preview that was turned after the picture
             {
                 Destroy(texture);
                 return;

@@ -164,7 +164,9 @@ class Painter(Model):
         if not np.isfinite(values).all():
             raise self._not_finite("the decoded image has")
         image = Image.fromarray((values * 255).round().astype("uint8"))
-        return image if plan.mask is None else Image.composite(image, plan.image, plan.mask)
+        if plan.image is None or plan.mask is None:
+            return image
+        return Image.composite(image, plan.image, plan.mask)
 
     def _arguments(self, pipe: Any, painting: _Painting) -> dict[str, Any]:
         """The arguments of a pipeline's call: those of the request that the pipeline has."""
