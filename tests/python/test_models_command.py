@@ -77,13 +77,14 @@ LLAMA = ("general.architecture", 8, struct.pack("<Q", 5) + b"llama")
 
 
 def test_the_house_model_is_listed(models: Models) -> None:
-    (house,) = json.loads(models("list", "--json").stdout)
+    house, matting = json.loads(models("list", "--json").stdout)
     assert house == {
         "id": "sotto/house",
         "architecture": "llama",
         "bytes": HOUSE.stat().st_size,
         "path": str(HOUSE),
     }
+    assert (matting["id"], matting["architecture"]) == ("sotto/matting", "segmentation")
     said = models("list").stdout
     assert "sotto/house" in said and "sotto models pull" in said
 
@@ -93,7 +94,7 @@ def test_what_was_pulled_is_listed(models: Models, hub: FakeHub) -> None:
     path = json.loads(models("pull", "org/name", "--json").stdout)["path"]
     for file in ("mmproj-a.gguf",):
         assert models("pull", "org/name", "--file", file).returncode == 0
-    _, pulled = json.loads(models("list", "--json").stdout)  # and no projector
+    *_, pulled = json.loads(models("list", "--json").stdout)  # and no projector
     assert pulled == {
         "id": "org/name/a-Q4_0.gguf",
         "architecture": "llama",
@@ -175,7 +176,7 @@ def test_a_bar_shows_the_transfer_and_ctrl_c_leaves_a_part(
         terminal.expect("stopped; the same command goes on from there")
         assert terminal.leave() == 130
     hub.pause = 0
-    assert len(json.loads(models("list", "--json").stdout)) == 1  # a part is no model
+    assert len(json.loads(models("list", "--json").stdout)) == 2  # those of the package; a part is no model
     done = models("pull", "org/name", "--json")
     assert Path(json.loads(done.stdout)["path"]).read_bytes() == content
     assert hub.ranges and int(hub.ranges[-1].removeprefix("bytes=").rstrip("-")) >= 10_000_000

@@ -18,7 +18,7 @@ import pytest
 import sotto
 import sotto.aio
 from fakehub import FakeHub
-from sotto import _hub, _tavern
+from sotto import _hub, _onnxruntime, _tavern
 from sotto.cli import main
 
 CONTENT = b"GGUF" + bytes(range(256)) * 700
@@ -202,4 +202,4 @@ def test_it_is_listed_once_it_is_there(capsys: pytest.CaptureFixture[str]) -> No
     base = Path(_tavern._path())
     base.parent.mkdir(parents=True)
     base.write_bytes(CONTENT)
-    assert listed() == [_hub.HOUSE, _tavern.TAVERN]
+    assert listed() == [_hub.HOUSE, _onnxruntime.MATTING, _tavern.TAVERN]

@@ -14,7 +14,7 @@ namespace {
 
 // Fields of other servers' APIs: they resemble fields of this API, but are not misspellings of them.
 constexpr std::string_view kOfOthers[] = {
-    "context", "format", "min_tokens", "seeds", "top_a", "typical", "user"
+    "context", "format", "images", "min_tokens", "seeds", "top_a", "typical", "user"
 };
 
 bool is_of_others(std::string_view name) {
