@@ -17,7 +17,8 @@ class Runtime {
 public:
     // Returns the library. The first call opens it: from `path`; if that is empty, from the environment
     // variable SOTTO_ONNXRUNTIME, this module's folder, or the system's loader. Throws
-    // Error(SOTTO_ERROR_UNSUPPORTED), with all that was tried, if there is none of at least version 1.17.
+    // Error(SOTTO_ERROR_UNSUPPORTED), with all that was tried, if no library of version 1.17 or later is
+    // found.
     static const Runtime& open(const std::string& path);
 
     const OrtApi& api() const noexcept { return *api_; }

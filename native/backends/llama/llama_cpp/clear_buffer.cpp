@@ -2,9 +2,9 @@
 // of ggml_backend_buffer_clear().
 //
 // A new buffer consists of zero pages that take no memory until they are written: ggml_memory.cpp maps them.
-// To write zeros takes most of the time of a load (126 MB of KV cache for 4 slots of the 110 M model), and
-// the memory of logits that an embedding context never computes (62 MB for 512 tokens of BERT). The pages are
-// given back instead, also those of a buffer in use: they are zero when they are next read.
+// Writing zeros would take most of the time of a load, and the memory of logits that an embedding context
+// never computes: 62 MB for 512 tokens of BERT. The pages are given back instead, also those of a buffer in
+// use: they are zero when they are next read.
 #include "clear_buffer.hpp"
 
 #include <cstdint>
