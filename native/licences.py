@@ -83,8 +83,13 @@ def after(mark: str) -> Callable[[str], str]:
 
 def webp() -> Path:
     """Returns the folder of libwebp."""
-    folder = deps() / f"stable-diffusion-libwebp-{pinned('stable-diffusion-cpp-python')}"
-    return folder / "vendor/stable-diffusion.cpp/thirdparty/libwebp"
+    return stable_diffusion() / "thirdparty/libwebp"
+
+
+def stable_diffusion() -> Path:
+    """Returns the folder of stable-diffusion.cpp."""
+    folder = deps() / f"stable_diffusion_cpp_python-{pinned('stable-diffusion-cpp-python')}"
+    return folder / "vendor/stable-diffusion.cpp"
 
 
 def zlib() -> Path:
@@ -123,6 +128,7 @@ def texts() -> Iterator[tuple[str, str]]:
         ("BoringSSL", ROOT / "native/backends/proxy/licences/boringssl.txt", whole),  # its source has none
         ("Wuffs", ROOT / "native/image/licences/wuffs.txt", whole),  # its source has none
         ("libwebp", webp() / "COPYING", whole),
+        ("stable-diffusion.cpp", stable_diffusion() / "LICENSE", whole),
         ("zlib", zlib() / "zlib.h", zlib_terms),
     ]
     for name, path, cut in parts:

@@ -26,7 +26,8 @@ LAYERS = {  # what of ours a native layer may include, beside itself
     "core": {"base", "device", "platform", "request", "text", "gpu", "store", "guard", "module"},
     "api": {"abi", "base", "core", "device", "guard", "json", "platform", "store", "text"},
     "image": {"abi"},
-    "backends": {"abi", "device", "image", "json", "request"},
+    "threads": set(),
+    "backends": {"abi", "device", "image", "json", "request", "threads"},
 }
 ALL = {
     "base.h",
@@ -58,9 +59,10 @@ PUBLIC = {  # what of include/sotto; where nothing is said, base.h
     "module": {"base.h", "host.h"} | MODULE,
     "core": ALL - MODULE - {"sotto.h"},
     "api": ALL,
+    "threads": MODULE,
     "backends": {"base.h", "host.h"} | MODULE,
 }
-SYSTEM = {"platform", "gpu", "backends"}  # who may include the system's headers
+SYSTEM = {"platform", "gpu", "threads", "backends"}  # who may include the system's headers
 JSON = re.compile(r"native/(json/|text/|core/codec/|backends/)")  # who may include nlohmann's
 # Who may include xxHash.
 HASH = re.compile(r"native/(core/(state/state_blob|game/game_checksum)|store/index_file|backends/)")

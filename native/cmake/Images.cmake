@@ -19,21 +19,22 @@ foreach(module ADLER32 BASE CRC32 DEFLATE JPEG PNG ZLIB)
     target_compile_definitions(sotto_wuffs PUBLIC WUFFS_CONFIG__MODULE__${module})
 endforeach()
 
-# libwebp, as stable-diffusion.cpp carries it.
 sotto_pip_source(
     stable-diffusion-cpp-python
     VERSION 0.4.7
     SHA256 998d1957260dd5ae4e18a8acc0c14b0a8757aaa9f96515197b6d5bbf46df9282
-    FOLDER vendor/stable-diffusion.cpp/thirdparty/libwebp
-    AS stable-diffusion-libwebp-0.4.7
-    RESULT SOTTO_WEBP_DIR
+    FOLDER vendor/stable-diffusion.cpp
+    RESULT SOTTO_STABLE_DIFFUSION_CPP_DIR
 )
+
+# libwebp, as stable-diffusion.cpp carries it.
+set(SOTTO_WEBP_DIR ${SOTTO_STABLE_DIFFUSION_CPP_DIR}/thirdparty/libwebp)
 set(_sources)
-foreach(_folder src/dec src/demux src/dsp src/enc src/utils sharpyuv)
+foreach(_folder src/dec src/demux src/dsp src/enc src/mux src/utils sharpyuv)
     file(GLOB _found ${SOTTO_WEBP_DIR}/${_folder}/*.c)
     list(APPEND _sources ${_found})
 endforeach()
-list(FILTER _sources EXCLUDE REGEX "_(mips32|mips_dsp_r2|msa)\\.c$")
+list(FILTER _sources EXCLUDE REGEX "_(mips32|mips_dsp_r2|msa)\\.c$|/anim_encode\\.c$")
 add_library(sotto_webp STATIC ${_sources})
 target_include_directories(sotto_webp SYSTEM PRIVATE ${SOTTO_WEBP_DIR} PUBLIC ${SOTTO_WEBP_DIR}/src)
 if(UNIX AND NOT ANDROID)

@@ -126,18 +126,36 @@ private:
     std::vector<Bytef> chunk_ = std::vector<Bytef>(kChunk);
 };
 
+char colour_type(std::uint32_t channels) noexcept {
+    constexpr char kGrey = 0;
+    constexpr char kRgb = 2;
+    constexpr char kRgbAlpha = 6;
+    return channels == 1 ? kGrey : channels == kRgba ? kRgbAlpha : kRgb;
+}
+
+// The data of an iTXt chunk: keyword, not compressed, no language.
+std::string international_text(const std::string& name, std::string text) {
+    std::replace(text.begin(), text.end(), '\0', ' ');
+    std::string data(name);
+    data.append(5, '\0');
+    return data.append(text);
+}
+
 } // namespace
 
-std::optional<std::string> encode_png(const Pixels& pixels, const GoesOn& goes_on) {
+std::optional<std::string> encode_png(const Pixels& pixels, const GoesOn& goes_on, const Metadata& metadata) {
     constexpr std::uint32_t kRows = 32; // between two calls of `goes_on`
     std::string file("\x89PNG\r\n\x1a\n");
     std::string header;
     append_u32(header, pixels.width);
     append_u32(header, pixels.height);
-    header.push_back(8);                            // bits per channel
-    header.push_back(pixels.channels == 1 ? 0 : 6); // greyscale, or RGBA
-    header.append(3, '\0');                         // deflate, adaptive filters, not interlaced
+    header.push_back(8); // bits per channel
+    header.push_back(colour_type(pixels.channels));
+    header.append(3, '\0'); // deflate, adaptive filters, not interlaced
     append_chunk(file, "IHDR", header);
+    for (const auto& [name, text] : metadata) {
+        append_chunk(file, "iTXt", international_text(name, text));
+    }
     const auto bytes = std::size_t{pixels.width} * pixels.channels;
     RowFilter filter(bytes, pixels.channels);
     Deflater deflater(file);

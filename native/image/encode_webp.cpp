@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include <webp/encode.h>
+#include <webp/mux.h>
 
 #include "abi/error.hpp"
 #include "image/encode.hpp"
@@ -57,8 +58,12 @@ WebPConfig config_of(int quality) {
 }
 
 bool import_pixels(WebPPicture& picture, const Pixels& pixels) {
+    const auto stride = static_cast<int>(pixels.width * pixels.channels);
     if (pixels.channels == kRgba) {
-        return WebPPictureImportRGBA(&picture, pixels.data, static_cast<int>(pixels.width * kRgba)) != 0;
+        return WebPPictureImportRGBA(&picture, pixels.data, stride) != 0;
+    }
+    if (pixels.channels == kRgb) {
+        return WebPPictureImportRGB(&picture, pixels.data, stride) != 0;
     }
     if (WebPPictureAlloc(&picture) == 0) {
         return false;
@@ -74,9 +79,62 @@ bool import_pixels(WebPPicture& picture, const Pixels& pixels) {
     return true;
 }
 
+std::string escaped(const std::string& text) {
+    std::string made;
+    for (const char letter : text) {
+        switch (letter) {
+        case '&':
+            made += "&amp;";
+            break;
+        case '<':
+            made += "&lt;";
+            break;
+        case '"':
+            made += "&quot;";
+            break;
+        default: // XML has no other control characters
+            made += letter >= 0 && letter < ' ' && letter != '\t' && letter != '\n' ? ' ' : letter;
+        }
+    }
+    return made;
+}
+
+std::string xmp_of(const Metadata& metadata) {
+    std::string packet(
+        R"(<x:xmpmeta xmlns:x="adobe:ns:meta/">)"
+        R"(<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">)"
+        R"(<rdf:Description xmlns:sotto="urn:sotto:image")"
+    );
+    for (const auto& [name, text] : metadata) {
+        packet.append(" sotto:").append(name).append("=\"").append(escaped(text)).append("\"");
+    }
+    return packet.append("/></rdf:RDF></x:xmpmeta>");
+}
+
+WebPData view(const std::string& bytes) {
+    return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+}
+
+std::string with_metadata(const std::string& file, const Metadata& metadata) {
+    const auto packet = xmp_of(metadata);
+    const auto image = view(file);
+    const auto xmp = view(packet);
+    const std::unique_ptr<WebPMux, decltype(&WebPMuxDelete)> mux(WebPMuxNew(), WebPMuxDelete);
+    WebPData made{};
+    if (mux == nullptr || WebPMuxSetImage(mux.get(), &image, 0) != WEBP_MUX_OK ||
+        WebPMuxSetChunk(mux.get(), "XMP ", &xmp, 0) != WEBP_MUX_OK ||
+        WebPMuxAssemble(mux.get(), &made) != WEBP_MUX_OK) {
+        throw std::bad_alloc(); // libwebp made the file itself
+    }
+    std::string text(reinterpret_cast<const char*>(made.bytes), made.size);
+    WebPDataClear(&made);
+    return text;
+}
+
 } // namespace
 
-std::optional<std::string> encode_webp(const Pixels& pixels, int quality, const GoesOn& goes_on) {
+std::optional<std::string>
+encode_webp(const Pixels& pixels, int quality, const GoesOn& goes_on, const Metadata& metadata) {
     if (pixels.width > WEBP_MAX_DIMENSION || pixels.height > WEBP_MAX_DIMENSION) {
         throw invalid_argument(
             "output_format", "webp", "\"png\": WebP has no sides longer than 16,383 pixels"
@@ -101,7 +159,8 @@ std::optional<std::string> encode_webp(const Pixels& pixels, int quality, const 
         }
         throw std::runtime_error("libwebp failed with error " + std::to_string(error));
     }
-    return picture.file();
+    auto file = picture.file();
+    return metadata.empty() ? std::move(file) : with_metadata(file, metadata);
 }
 
 } // namespace sotto::image

@@ -11,6 +11,7 @@ namespace sotto::image {
 constexpr std::size_t kMaxFileBytes = std::size_t{32} << 20;
 constexpr std::uint32_t kMaxPixels = std::uint32_t{1} << 24;
 constexpr std::uint32_t kRgba = 4; // bytes per pixel
+constexpr std::uint32_t kRgb = 3;
 
 // RGBA, 8 bits per channel, not premultiplied, rows from top to bottom without padding.
 struct Image {

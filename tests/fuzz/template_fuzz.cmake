@@ -13,7 +13,7 @@ target_include_directories(template_fuzz PRIVATE ${golden})
 target_link_options(template_fuzz PRIVATE -Wl,--gc-sections) # as the module does
 target_link_libraries(
   template_fuzz PRIVATE
-  sotto_llama_objects sotto_llama_grammar sotto_llama_check
+  sotto_ggml_runtime sotto_llama_objects sotto_llama_grammar sotto_llama_check
   sotto_llama_common sotto_llama_mtmd sotto_llama_decoders llama ggml sotto_ggml_cpu_${tier} Threads::Threads
 )
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND NOT SOTTO_SANITIZE STREQUAL "thread")

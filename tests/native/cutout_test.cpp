@@ -81,7 +81,7 @@ double alpha_error(const std::vector<std::uint8_t>& pixels) {
 TEST_CASE("weights of an axis sum to 1 and stay within the image") {
     for (const std::uint32_t from : {1U, 2U, 7U, 64U, 1000U}) {
         for (const std::uint32_t to : {1U, 3U, 64U, 65U, 1024U}) {
-            const Axis axis(from, to);
+            const image::Axis axis(from, to);
             for (std::uint32_t i = 0; i < to; ++i) {
                 const auto taps = axis.at(i);
                 REQUIRE(taps.count >= 1);

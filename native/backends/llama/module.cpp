@@ -1,63 +1,21 @@
 // Defines sotto_module_v1(), the module's only exported symbol, and the backend functions that it returns.
 #include "isa/isa_tier.hpp"
 #include "llama_cpp/opening.hpp"
+#include "llama_cpp/take_over.hpp"
 #include "model/model.hpp"
 #include "quantize/quantize.hpp"
 #include "runtime/forked.hpp"
 #include "runtime/guard.hpp"
 #include "runtime/json_parts.hpp"
-#include "runtime/process_end.hpp"
+#include "runtime/living.hpp"
 
-#include <atomic>
 #include <cstddef>
-#include <deque>
-#include <mutex>
 
 namespace sotto::llama {
 namespace {
 
-// Returns the calling thread's buffer for the failure reason of calls without a model. The buffers are not
-// thread-local, because static TLS, which all modules and drivers of a process share, has room for 1 or 2 KiB
-// only (see guard.cpp).
-FixedText& thread_why() {
-    constexpr unsigned kThreads = 256; // max threads whose reasons are valid at once; engines have fewer
-    static constinit FixedText texts[kThreads] = {};
-    static constinit std::atomic<unsigned> threads = 0;
-    thread_local unsigned mine = 0; // index + 1; 0: not chosen yet
-    if (mine == 0) {
-        mine = threads.fetch_add(1, std::memory_order_relaxed) % kThreads + 1;
-    }
-    return texts[mine - 1];
-}
-
 Backend& backend_of(void* self) {
     return *static_cast<Backend*>(self);
-}
-
-constexpr const char* kExiting = "the process is exiting: its models are stopped";
-
-template <typename T>
-void check_size(const T& theirs) {
-    if (theirs.struct_size < sizeof theirs) {
-        throw invalid_argument(
-            "struct_size", std::to_string(theirs.struct_size), "at least " + std::to_string(sizeof theirs)
-        );
-    }
-}
-
-// Runs `body` and converts exceptions to statuses, or fails if the process is exiting. Registers the exit
-// handler after the first call of each kind, so that ggml's static variables that the call created are
-// destroyed only after all calls have ended.
-template <typename Kept, typename Body>
-sotto_status living(Kept& kept, sotto_str* why, Body&& body) noexcept {
-    const Inside inside;
-    if (!inside) {
-        return fail(SOTTO_ERROR_STATE, kExiting, kept, why);
-    }
-    const auto status = guarded(kept, why, body);
-    static const bool told = (end_with_process(), true);
-    (void)told;
-    return status;
 }
 
 // Runs `body`, a call to a model, as living() does. Also checks that the model's device was not lost and that
@@ -112,20 +70,6 @@ sotto_status SOTTO_CALL on_quantize(void* self, const sotto_quantize_source* des
         quantize(backend_of(self).host, *desc);
         return SOTTO_OK;
     });
-}
-
-// Frees `object`. If the process is exiting, leaks `object`, because its destructor may need static variables
-// that are already destroyed.
-template <typename T>
-void free_unless_it_ends(T* object) {
-    const Inside inside;
-    std::unique_ptr<T> owned(object);
-    if (!inside) {
-        static auto& mutex = *new std::mutex; // guards kept
-        static auto& kept = *new std::deque<std::unique_ptr<T>>;
-        const std::lock_guard lock(mutex);
-        kept.push_back(std::move(owned));
-    }
 }
 
 void SOTTO_CALL on_close(void*, void* model) {
@@ -432,13 +376,7 @@ sotto_module_v1(const sotto_backend_host* host, sotto_backend* backend, sotto_st
     using namespace sotto::llama;
     end_opening();
     return guarded(thread_why(), why, [&] {
-        if (const char* missing = missing_isa_feature()) { // checked before any code that may use it
-            const auto tier = std::string(kIsaTier.name);
-            throw Error(
-                SOTTO_ERROR_UNSUPPORTED,
-                "this CPU lacks " + std::string(missing) + ", which tier " + tier + " needs"
-            );
-        }
+        require_isa();
         if (host == nullptr || backend == nullptr) {
             throw Error(SOTTO_ERROR_ARGUMENT, "missing host or backend: expected a pointer, not NULL");
         }

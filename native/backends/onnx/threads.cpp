@@ -30,14 +30,14 @@ void ThreadGroup::join(void* handle) noexcept {
 
 void ThreadGroup::enter() {
     const std::lock_guard lock(mutex_);
-    const auto number = this_thread_number();
+    const auto number = threads::this_thread_number();
     numbers_.push_back(number);
-    set_thread_class(number, class_);
+    threads::set_thread_class(number, class_);
 }
 
 void ThreadGroup::leave() noexcept {
     const std::lock_guard lock(mutex_);
-    std::erase(numbers_, this_thread_number());
+    std::erase(numbers_, threads::this_thread_number());
 }
 
 void ThreadGroup::set_class(sotto_thread_class thread_class) noexcept {
@@ -47,7 +47,7 @@ void ThreadGroup::set_class(sotto_thread_class thread_class) noexcept {
     }
     class_ = thread_class;
     for (const auto number : numbers_) {
-        set_thread_class(number, thread_class);
+        threads::set_thread_class(number, thread_class);
     }
 }
 

@@ -9,14 +9,9 @@
 #include <sotto/module.h>
 
 #include "backends/onnx/memory.hpp"
+#include "threads/thread_class.hpp"
 
 namespace sotto::onnx {
-
-// The number that the system has for a thread.
-using ThreadNumber = unsigned long;
-ThreadNumber this_thread_number() noexcept;
-// Puts a running thread of this process into a scheduling class, as far as the system allows.
-void set_thread_class(ThreadNumber thread, sotto_thread_class thread_class) noexcept;
 
 // The threads of one session. Outlives the session.
 class ThreadGroup {
@@ -36,7 +31,7 @@ public:
 private:
     SessionMemory& memory_;
     std::mutex mutex_; // guards the members below
-    std::vector<ThreadNumber> numbers_;
+    std::vector<threads::ThreadNumber> numbers_;
     sotto_thread_class class_ = SOTTO_THREAD_NORMAL;
 };
 

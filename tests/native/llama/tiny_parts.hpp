@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kv/kv_cache.hpp"
+#include "llama_cpp/take_over.hpp"
 #include "model/contexts.hpp"
 #include "model/weights.hpp"
 #include "runtime/guard.hpp"

@@ -1,4 +1,4 @@
-// Redirects llama.cpp's log to the host, and converts its aborts into exceptions where unwinding is safe.
+// Redirects ggml's log to the host, and converts its aborts into exceptions where unwinding is safe.
 #include "runtime/guard.hpp"
 
 #include "runtime/forked.hpp"
@@ -6,7 +6,6 @@
 
 #include <ggml-backend.h>
 #include <ggml.h>
-#include <llama.h>
 #include <mutex>
 
 namespace sotto::llama {
@@ -77,13 +76,8 @@ void on_log(ggml_log_level level, const char* text, void*) {
     while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) {
         line.remove_suffix(1);
     }
-    if (line.size() <= 1) { // dots of a progress bar
-        return;
-    }
-    if (current_call != nullptr) {
-        current_call->log(previous, line);
-    } else {
-        computing.say(previous, line);
+    if (line.size() > 1) { // otherwise, a dot of a progress bar
+        write_log(previous, line);
     }
 }
 
@@ -114,15 +108,23 @@ std::string_view without_speaker(std::string_view line) {
 
 } // namespace
 
-void take_over_llama_cpp() {
+void take_over_ggml() {
     static std::once_flag once;
     std::call_once(once, [] {
         survive_forks();
         note_failed_allocations();
-        llama_log_set(on_log, nullptr);
+        ggml_log_set(on_log, nullptr);
         ggml_set_abort_callback(on_abort);
-        llama_backend_init();
+        ggml_time_init();
     });
+}
+
+void write_log(sotto_log_level level, std::string_view line) noexcept {
+    if (current_call != nullptr) {
+        current_call->log(level, line);
+    } else {
+        computing.say(level, line);
+    }
 }
 
 Call::Call(const sotto_backend_host& host, Abort abort)
@@ -234,18 +236,3 @@ void Call::say(sotto_log_level level, std::string_view line) const noexcept {
 }
 
 } // namespace sotto::llama
-
-// llama.cpp calls this instead of ggml_backend_sched_graph_compute_async(). While llama.cpp prepares a batch,
-// outside of this function, no worker thread waits for this thread, so a failed assertion may unwind.
-extern "C" ggml_status sotto_compute_graph(ggml_backend_sched_t schedule, ggml_cgraph* graph) {
-    using namespace sotto::llama;
-    auto* around = Call::current();
-    if (around == nullptr) {
-        return ggml_backend_sched_graph_compute_async(schedule, graph);
-    }
-    Call call(around->host(), Call::Abort::Dies);
-    call.expect_below(around->expected_below());
-    const auto status = ggml_backend_sched_graph_compute_async(schedule, graph);
-    around->expect_below(call.expected_below()); // keeps the level that the gate set if it aborted a step
-    return status;
-}

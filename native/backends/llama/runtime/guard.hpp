@@ -1,4 +1,4 @@
-// Redirects llama.cpp's log to the host, and converts its aborts into exceptions where unwinding is safe.
+// Redirects ggml's log to the host, and converts its aborts into exceptions where unwinding is safe.
 #pragma once
 
 #include "devices/lost.hpp"
@@ -6,8 +6,12 @@
 
 namespace sotto::llama {
 
-// Installs callbacks in llama.cpp and ggml, once per process.
-void take_over_llama_cpp();
+// Installs callbacks in ggml, once per process.
+void take_over_ggml();
+
+// Writes a line to the log of the calling thread's innermost call; a thread without one, to the logs of all
+// calls that compute.
+void write_log(sotto_log_level level, std::string_view line) noexcept;
 
 // Lives for one call into this module: determines the host that receives log lines, keeps the first error
 // that llama.cpp logs, and decides whether a failed check inside ggml may unwind.

@@ -2,9 +2,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "backends/onnx/threads.hpp"
+#include "threads/thread_class.hpp"
 
-namespace sotto::onnx {
+namespace sotto::threads {
 
 ThreadNumber this_thread_number() noexcept {
     return static_cast<ThreadNumber>(syscall(SYS_gettid));
@@ -16,4 +16,4 @@ void set_thread_class(ThreadNumber thread, sotto_thread_class thread_class) noex
     sched_setscheduler(static_cast<pid_t>(thread), policy, &none); // of a thread's number: that thread alone
 }
 
-} // namespace sotto::onnx
+} // namespace sotto::threads

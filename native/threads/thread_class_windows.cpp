@@ -2,9 +2,9 @@
 #define NOMINMAX
 #include <windows.h>
 
-#include "backends/onnx/threads.hpp"
+#include "threads/thread_class.hpp"
 
-namespace sotto::onnx {
+namespace sotto::threads {
 
 ThreadNumber this_thread_number() noexcept {
     return GetCurrentThreadId();
@@ -25,4 +25,4 @@ void set_thread_class(ThreadNumber thread, sotto_thread_class thread_class) noex
     CloseHandle(handle);
 }
 
-} // namespace sotto::onnx
+} // namespace sotto::threads

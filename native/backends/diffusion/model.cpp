@@ -1,0 +1,181 @@
+#include "backends/diffusion/model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/guard.hpp"
+
+namespace sotto::diffusion {
+namespace {
+
+using llama::Error;
+using Json = nlohmann::json;
+
+// Bytes of a pixel outside of ggml: the decoded image as floats, pixels, the file, and its base64.
+constexpr std::uint64_t kBytesPerPixel = 64;
+constexpr std::uint64_t kGraphs = std::uint64_t{16} << 20; // bytes of the tables of a graph
+constexpr std::uint64_t kPerPixelAtMost = 9'000;           // an estimate, before a model is loaded
+
+std::filesystem::path system_path(const std::string& path) {
+    return std::filesystem::path(std::u8string(path.begin(), path.end()));
+}
+
+// Makes the paths of a model's parts absolute: they are relative to the folder of its file.
+Options resolved(Options options, const std::string& path) {
+    const auto folder = system_path(path).parent_path();
+    for (auto* part :
+         {&options.diffusion_model,
+          &options.clip_l,
+          &options.clip_g,
+          &options.t5xxl,
+          &options.llm,
+          &options.vae,
+          &options.taesd,
+          &options.control_net}) {
+        if (!part->empty()) {
+            const auto whole = (folder / system_path(*part)).u8string();
+            part->assign(whole.begin(), whole.end());
+        }
+    }
+    return options;
+}
+
+Options options_of(const sotto_model_source& source) {
+    if (source.files != nullptr) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "diffusion models are read from the file system: load this one without file access functions"
+        );
+    }
+    return resolved(read_options(llama::view(source.options)), std::string(llama::view(source.path)));
+}
+
+std::uint32_t floor_to(std::uint32_t side, std::uint32_t step) noexcept {
+    return std::max(step, side / step * step);
+}
+
+// The largest image of about the proportions of `width` and `height`.
+PictureRequest largest(const Limits& limits) {
+    const auto step = static_cast<std::uint32_t>(limits.facts.multiple);
+    PictureRequest request;
+    for (int i = 0; i < 300; ++i) { // longer prompts may need more memory than is measured, and are refused
+        request.prompt += "word ";
+    }
+    request.width = floor_to(static_cast<std::uint32_t>(std::sqrt(limits.max_pixels)), step);
+    request.height = floor_to(limits.max_pixels / request.width, step);
+    request.steps = request.computed = 1;
+    request.guidance = std::max(limits.facts.guidance, 2.0F);
+    return request;
+}
+
+image::Image grey(std::uint32_t width, std::uint32_t height) {
+    return {width, height, std::vector<std::uint8_t>(std::size_t{width} * height * image::kRgba, 128)};
+}
+
+void fill(sotto_model_info& info) {
+    info.capabilities = SOTTO_CAPABILITY_ABORTABLE | SOTTO_CAPABILITY_PREPARABLE;
+    info.streams = 1;
+    info.step_tokens = 1;
+    info.operations = SOTTO_OPERATION_IMAGE_GENERATE;
+}
+
+} // namespace
+
+Model::Model(const sotto_model_source& source, const sotto_backend_host& host)
+    : host_(host), options_(options_of(source)) {
+    bool cancelled = false;
+    const auto report = [&](float share) {
+        constexpr float kLoaded = 0.95F;
+        cancelled = source.progress(source.context, share * kLoaded) != 0 || cancelled;
+    };
+    const llama::Call call(host, llama::Call::Abort::Throws);
+    const std::string path(llama::view(source.path));
+    report(0);
+    network_ = std::make_unique<Network>(path, options_, report);
+    const auto& facts = network_->facts();
+    const auto own = static_cast<std::uint32_t>(facts.side);
+    const auto width = options_.width != 0 ? options_.width : own;
+    const auto height = options_.height != 0 ? options_.height : own;
+    const auto most = options_.max_pixels != 0 ? options_.max_pixels : width * height;
+    const auto name = system_path(path).stem().u8string();
+    limits_ = std::make_unique<Limits>(
+        Limits{facts, options_, width, height, most, std::string(name.begin(), name.end())}
+    );
+    measure();
+    report(1);
+    if (cancelled) {
+        throw Error(SOTTO_ERROR_CANCELLED, "loading was cancelled");
+    }
+}
+
+void Model::measure() {
+    const auto& facts = network_->facts();
+    const auto size = std::to_string(limits_->width) + "x" + std::to_string(limits_->height);
+    const auto step = static_cast<std::uint32_t>(facts.multiple);
+    if (limits_->width % step != 0 || limits_->height % step != 0) {
+        throw llama::invalid_argument(
+            "options.size", size, "multiples of " + std::to_string(step) + " for this model"
+        );
+    }
+    if (std::uint64_t{limits_->width} * limits_->height > limits_->max_pixels) {
+        throw llama::invalid_argument(
+            "options.max_pixels", std::to_string(limits_->max_pixels), "at least those of the size " + size
+        );
+    }
+    std::vector<PictureRequest> requests(1, largest(*limits_));
+    if (facts.encodes) {
+        auto from_image = requests[0];
+        from_image.start.pixels = grey(from_image.width, from_image.height);
+        requests.push_back(std::move(from_image));
+    }
+    compute_ = network_->measure(requests) + kGraphs + kBytesPerPixel * limits_->max_pixels;
+    description_ =
+        Json{
+            {"architecture", facts.name},
+            {"steps", options_.steps != 0 ? options_.steps : static_cast<std::uint32_t>(facts.steps)},
+            {"guidance_scale", options_.guidance_scale.value_or(facts.guidance)},
+            {"size", size},
+            {"size_multiple", facts.multiple},
+            {"max_pixels", limits_->max_pixels},
+        }
+            .dump();
+}
+
+std::unique_ptr<Picture> Model::prepare(std::string_view body) const {
+    return std::make_unique<Picture>(read_request(body, *limits_), *network_, host_, options_.threads);
+}
+
+void Model::describe(sotto_model_info& info) const {
+    fill(info);
+    info.weights = network_->weights();
+    info.compute = compute_;
+    info.description = llama::str(description_);
+}
+
+void measure(const sotto_model_source& source, sotto_model_info& info) {
+    constexpr std::uint64_t kSide = 1'024;
+    const auto options = options_of(source);
+    fill(info);
+    for (const auto& path :
+         {std::string(llama::view(source.path)),
+          options.diffusion_model,
+          options.clip_l,
+          options.clip_g,
+          options.t5xxl,
+          options.llm,
+          options.vae,
+          options.taesd,
+          options.control_net}) {
+        std::error_code failed;
+        const auto bytes = path.empty() ? 0 : std::filesystem::file_size(system_path(path), failed);
+        info.weights += failed ? 0 : bytes;
+    }
+    const auto own = options.width != 0 ? std::uint64_t{options.width} * options.height : kSide * kSide;
+    const auto pixels = options.max_pixels != 0 ? std::uint64_t{options.max_pixels} : own;
+    info.compute = pixels * kPerPixelAtMost;
+}
+
+} // namespace sotto::diffusion

@@ -1,0 +1,42 @@
+// A model of this backend.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <sotto/module.h>
+
+#include "backends/diffusion/network.hpp"
+#include "backends/diffusion/picture.hpp"
+#include "runtime/fence.hpp"
+
+namespace sotto::diffusion {
+
+class Model {
+public:
+    // Loads a model and measures the memory of its largest image. Throws Error, SOTTO_ERROR_CANCELLED if
+    // `source`'s progress callback returned nonzero. `host` outlives the model.
+    Model(const sotto_model_source& source, const sotto_backend_host& host);
+
+    // Called on any thread, in parallel to anything but the destructor. Throws Error.
+    std::unique_ptr<Picture> prepare(std::string_view body) const;
+    void describe(sotto_model_info& info) const;
+    const sotto_backend_host& host() const noexcept { return host_; }
+
+    std::string why; // the last failure
+
+private:
+    void measure();
+
+    const sotto_backend_host& host_;
+    const Options options_;
+    std::unique_ptr<Network> network_;
+    std::unique_ptr<Limits> limits_;
+    std::uint64_t compute_ = 0; // bytes
+    std::string description_;
+};
+
+// Fills in what is known of a model without loading it. Throws Error.
+void measure(const sotto_model_source& source, sotto_model_info& info);
+
+} // namespace sotto::diffusion

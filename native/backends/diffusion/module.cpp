@@ -1,0 +1,172 @@
+// The backend "diffusion": models that generate images, on stable-diffusion.cpp. The C boundary of the
+// module.
+#include <sotto/module.h>
+
+#include <memory>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "backends/diffusion/model.hpp"
+#include "isa/isa_tier.hpp"
+#include "llama_cpp/opening.hpp"
+#include "runtime/guard.hpp"
+#include "runtime/living.hpp"
+
+namespace sotto::diffusion {
+namespace {
+
+using llama::Call;
+using llama::check_size;
+using llama::Error;
+using llama::fail;
+using llama::living;
+using llama::thread_why;
+
+// What one engine holds of this module.
+struct Backend {
+    const sotto_backend_host& host;
+    std::string description;
+};
+
+sotto_status SOTTO_CALL
+on_open(void* self, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* why) {
+    return living(thread_why(), why, [&] {
+        *model = nullptr;
+        check_size(*source);
+        check_size(*info);
+        auto made = std::make_unique<Model>(*source, static_cast<Backend*>(self)->host);
+        auto told = sotto_init<sotto_model_info>();
+        made->describe(told);
+        llama::write(info, told);
+        *model = made.release();
+        return SOTTO_OK;
+    });
+}
+
+sotto_status SOTTO_CALL
+on_measure(void*, const sotto_model_source* source, sotto_model_info* info, sotto_str* why) {
+    return living(thread_why(), why, [&] {
+        check_size(*source);
+        check_size(*info);
+        auto told = sotto_init<sotto_model_info>();
+        measure(*source, told);
+        llama::write(info, told);
+        return SOTTO_OK;
+    });
+}
+
+void SOTTO_CALL on_close(void*, void* model) {
+    llama::free_unless_it_ends(static_cast<Model*>(model));
+}
+
+sotto_status SOTTO_CALL on_prepare(
+    void*,
+    void* model,
+    const sotto_stream_desc* desc,
+    sotto_gate_fn cancelled,
+    void* context,
+    void** prepared,
+    sotto_stream_info* info,
+    sotto_str* why
+) {
+    return living(thread_why(), why, [&] {
+        if (cancelled(context) != 0) {
+            throw Error(SOTTO_ERROR_CANCELLED, "cancelled");
+        }
+        auto picture = static_cast<const Model*>(model)->prepare(llama::view(desc->body));
+        info->prompt_tokens = picture->units();
+        *prepared = picture.release();
+        return SOTTO_OK;
+    });
+}
+
+void SOTTO_CALL on_prepared_close(void*, void*, void* prepared) {
+    llama::free_unless_it_ends(static_cast<Picture*>(prepared));
+}
+
+sotto_status SOTTO_CALL on_stream_open(
+    void*, void* handle, const sotto_stream_desc* desc, void** stream, sotto_stream_info* info, sotto_str* why
+) {
+    auto& model = *static_cast<Model*>(handle);
+    std::unique_ptr<Picture> picture(static_cast<Picture*>(desc->prepared));
+    return living(model.why, why, [&] {
+        if (picture == nullptr) {
+            picture = model.prepare(llama::view(desc->body));
+        }
+        info->prompt_tokens = picture->units();
+        *stream = picture.release();
+        return SOTTO_OK;
+    });
+}
+
+void SOTTO_CALL on_stream_close(void*, void*, void* stream) {
+    llama::free_unless_it_ends(static_cast<Picture*>(stream));
+}
+
+sotto_status SOTTO_CALL on_step(void*, void* handle, const sotto_step* step, sotto_str* why) {
+    auto& model = *static_cast<Model*>(handle);
+    const auto status = living(model.why, why, [&] {
+        for (std::uint32_t i = 0; i < step->count; ++i) {
+            if (!static_cast<Picture*>(step->items[i]->stream)->step(*step, *step->items[i])) {
+                throw Error(SOTTO_ERROR_CANCELLED, "cancelled");
+            }
+        }
+        return SOTTO_OK;
+    });
+    if (status == SOTTO_ERROR_CANCELLED &&
+        llama::process_ends()) { // cancelled by the exit, not by the engine
+        return fail(SOTTO_ERROR_STATE, llama::kExiting, model.why, why);
+    }
+    return status;
+}
+
+void SOTTO_CALL on_release(void* self) {
+    llama::free_unless_it_ends(static_cast<Backend*>(self));
+}
+
+sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
+    static constexpr std::string_view kName = "diffusion";
+    check_size(*theirs);
+    check_size(host);
+    llama::take_over_ggml();
+    static const bool told = (llama::end_with_process(), true);
+    (void)told;
+    auto made = std::make_unique<Backend>(Backend{host, {}});
+    made->description = nlohmann::json{
+        {"version", "stable-diffusion.cpp, of stable-diffusion-cpp-python 0.4.7"},
+        {"tier", llama::kIsaTier.name}
+    }.dump();
+    auto backend = sotto_init<sotto_backend>();
+    backend.uses = SOTTO_BACKEND_BY_NAME;
+    backend.name = llama::str(kName);
+    backend.description = llama::str(made->description);
+    backend.open = on_open;
+    backend.measure = on_measure;
+    backend.close = on_close;
+    backend.prepare = on_prepare;
+    backend.prepared_close = on_prepared_close;
+    backend.stream_open = on_stream_open;
+    backend.stream_close = on_stream_close;
+    backend.step = on_step;
+    backend.release = on_release;
+    backend.self = made.release();
+    llama::write(theirs, backend);
+    return SOTTO_OK;
+}
+
+} // namespace
+} // namespace sotto::diffusion
+
+extern "C" SOTTO_EXPORT sotto_status SOTTO_CALL
+sotto_module_v1(const sotto_backend_host* host, sotto_backend* backend, sotto_str* why) {
+    using namespace sotto;
+    llama::end_opening();
+    return llama::guarded(llama::thread_why(), why, [&] {
+        llama::require_isa();
+        if (host == nullptr || backend == nullptr) {
+            throw llama::Error(SOTTO_ERROR_ARGUMENT, "missing host or backend: expected a pointer, not NULL");
+        }
+        return diffusion::fill(*host, backend);
+    });
+}

@@ -1,0 +1,58 @@
+// A diffusion model as stable-diffusion.cpp has it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sotto/module.h>
+
+#include "backends/diffusion/memory_meter.hpp"
+#include "backends/diffusion/options.hpp"
+#include "backends/diffusion/request.hpp"
+#include "backends/diffusion/sd_cpp/sd_facts.hpp"
+
+namespace sotto::diffusion {
+
+// Pixels without alpha: rows of red, green and blue from top to bottom without padding.
+struct RgbImage {
+    std::uint32_t width = 0;
+    std::uint32_t height = 0;
+    std::vector<std::uint8_t> pixels;
+};
+
+// Each call runs within a llama::Call. One image at a time: the model has compute buffers of its own.
+class Network {
+public:
+    // Loads a model. `report` gets the progress, 0 to 1. Throws Error.
+    Network(const std::string& path, const Options& options, const std::function<void(float)>& report);
+    ~Network();
+    Network(const Network&) = delete;
+    Network& operator=(const Network&) = delete;
+
+    // Generates image `index` of a request under the calling thread's Run. nullopt: the run aborted a graph.
+    // Throws Error.
+    std::optional<RgbImage> generate(const PictureRequest& request, std::uint32_t index);
+    // Returns the bytes of compute buffers that the largest of `requests` takes, without computing them;
+    // later images that need more fail.
+    std::uint64_t measure(const std::vector<PictureRequest>& requests);
+
+    const Facts& facts() const noexcept { return facts_; }
+    std::uint64_t weights() const noexcept { return weights_; }
+
+private:
+    struct Free {
+        void operator()(sd_ctx_t* context) const noexcept { free_sd_ctx(context); }
+    };
+
+    const Options options_;
+    MemoryMeter meter_; // outlives the context
+    std::unique_ptr<sd_ctx_t, Free> context_;
+    Facts facts_;
+    std::uint64_t weights_ = 0;
+};
+
+} // namespace sotto::diffusion

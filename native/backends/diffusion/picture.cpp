@@ -1,0 +1,245 @@
+#include "backends/diffusion/picture.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <utility>
+
+#include <ggml-cpu.h>
+
+#include "image/base64_text.hpp"
+#include "image/encode.hpp"
+#include "runtime/guard.hpp"
+
+namespace sotto::diffusion {
+
+using llama::Call;
+using Json = nlohmann::json;
+
+// Computes the graphs of a picture's thread.
+class PictureRun : public Run {
+public:
+    explicit PictureRun(Picture& picture) : picture_(picture) {}
+
+    ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) override {
+        return picture_.compute(backend, graph);
+    }
+    Picture& picture() const noexcept { return picture_; }
+
+    // The calling thread's picture; null: it generates none, or measures.
+    static Picture* current() noexcept {
+        const auto* run = dynamic_cast<PictureRun*>(Run::current());
+        return run != nullptr ? &run->picture_ : nullptr;
+    }
+    static void on_denoise_step(int step) {
+        if (auto* const picture = current(); picture != nullptr) {
+            picture->end_denoise_step(step);
+        }
+    }
+    static bool wants_preview() noexcept {
+        const auto* const picture = current();
+        return picture != nullptr && picture->wants_preview();
+    }
+    static void on_preview(int step, int, sd_image_t* images, bool, void*) {
+        if (auto* const picture = current(); picture != nullptr) {
+            picture->keep_preview(step, *images);
+        }
+    }
+
+private:
+    Picture& picture_;
+};
+
+// stable-diffusion.cpp calls these: see sd_facts.hpp.
+
+void on_denoise_step(int step, int, float) {
+    PictureRun::on_denoise_step(step);
+}
+
+sd_preview_cb_t preview_callback() {
+    return PictureRun::wants_preview() ? PictureRun::on_preview : nullptr;
+}
+
+Picture::Picture(
+    PictureRequest request, Network& network, const sotto_backend_host& host, std::uint32_t threads
+)
+    : request_(std::move(request)), network_(network), host_(host), threads_(threads),
+      turns_([this](Turns& turns) { work(turns); }) {
+    turns_.on_turn = [this] { threads_.enter(turns_.thread_class()); };
+}
+
+std::uint32_t Picture::units_per_image() const noexcept {
+    return request_.computed == 0 ? 1 : request_.computed + 2;
+}
+
+std::uint32_t Picture::units() const noexcept {
+    return request_.count * units_per_image();
+}
+
+bool Picture::step(const sotto_step& step, sotto_step_item& item) {
+    const auto end = turns_.advance(step);
+    if (end == Turns::End::cancelled) {
+        return false;
+    }
+    item.evaluated = reached_ - done_;
+    item.remaining = units() - reached_;
+    done_ = reached_;
+    delivered_ = std::exchange(ready_, {});
+    item.data = llama::str(delivered_.data);
+    item.data_info = llama::str(delivered_.info);
+    if (end == Turns::End::finished) {
+        item.result = llama::str(answer_);
+        item.finish = SOTTO_FINISH_STOP;
+    }
+    return true;
+}
+
+void Picture::work(Turns&) {
+    const Call call(host_, Call::Abort::Throws);
+    const PictureRun run(*this);
+    generate_all();
+    answer_ = Json{
+        {"created", static_cast<std::int64_t>(std::time(nullptr))},
+        {"data", std::move(made_)},
+        {"output_format", request_.output.format},
+        {"size", std::to_string(request_.width) + "x" + std::to_string(request_.height)}
+    }.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void Picture::generate_all() {
+    for (index_ = 0; index_ < request_.count; ++index_) {
+        auto image = request_.computed == 0 ? start_image() : network_.generate(request_, index_);
+        if (!image) {
+            if (turns_.ask()) {
+                return;
+            }
+            Call::current()->refuse("stable-diffusion.cpp generated no image");
+        }
+        finish(*image, index_);
+    }
+}
+
+std::optional<RgbImage> Picture::start_image() const {
+    const auto& start = request_.start.pixels;
+    RgbImage image{start.width, start.height, std::vector<std::uint8_t>(start.count() * image::kRgb)};
+    for (std::size_t i = 0; i < start.count(); ++i) {
+        std::copy_n(
+            start.pixels.data() + i * image::kRgba, image::kRgb, image.pixels.data() + i * image::kRgb
+        );
+    }
+    return image;
+}
+
+void Picture::finish(const RgbImage& image, std::uint32_t index) {
+    auto file = encode(image, index);
+    Json told = {{"revised_prompt", request_.prompt}, {"seed", request_.seed_of(index)}};
+    if (request_.output.as_data) {
+        ready_ = {std::move(file), about(image, index).dump()};
+    } else {
+        told["b64_json"] = image::to_base64(file);
+    }
+    made_.push_back(std::move(told));
+    reach((index + 1) * units_per_image());
+}
+
+std::string Picture::encode(const RgbImage& image, std::uint32_t index) const {
+    if (request_.output.format == "raw") {
+        std::string pixels(image.pixels.size() / image::kRgb * image::kRgba, '\xff');
+        for (std::size_t i = 0; i < image.pixels.size() / image::kRgb; ++i) {
+            std::copy_n(image.pixels.data() + i * image::kRgb, image::kRgb, pixels.data() + i * image::kRgba);
+        }
+        return pixels;
+    }
+    image::Metadata metadata;
+    if (!request_.output.model.empty()) {
+        metadata = {
+            {"Software", "Sotto"},
+            {"model", request_.output.model},
+            {"prompt", request_.prompt},
+            {"seed", std::to_string(request_.seed_of(index))},
+            {"steps", std::to_string(request_.steps)},
+            {"guidance_scale", Json(request_.guidance).dump()},
+        };
+        if (!request_.negative_prompt.empty()) {
+            metadata.insert(metadata.begin() + 3, {"negative_prompt", request_.negative_prompt});
+        }
+    }
+    const image::Pixels pixels{image.pixels.data(), image.width, image.height, image::kRgb};
+    const auto goes_on = [] { return true; };
+    return request_.output.format == "webp"
+               ? *image::encode_webp(pixels, request_.output.compression, goes_on, metadata)
+               : *image::encode_png(pixels, goes_on, metadata);
+}
+
+Json Picture::about(const RgbImage& image, std::uint32_t index) const {
+    return {
+        {"index", index},
+        {"seed", request_.seed_of(index)},
+        {"width", image.width},
+        {"height", image.height},
+        {"format", request_.output.format}
+    };
+}
+
+ggml_status Picture::compute(ggml_backend_t backend, ggml_cgraph* graph) {
+    if (turns_.ask()) {
+        return GGML_STATUS_ABORTED;
+    }
+    if (!ggml_backend_is_cpu(backend)) {
+        return ggml_backend_graph_compute(backend, graph);
+    }
+    ggml_backend_cpu_set_threadpool(backend, threads_.pool(turns_.threads()));
+    ggml_backend_cpu_set_n_threads(backend, static_cast<int>(threads_.size()));
+    ggml_backend_cpu_set_abort_callback(
+        backend, [](void* turns) { return static_cast<Turns*>(turns)->ask(); }, &turns_
+    );
+    ggml_status status = GGML_STATUS_FAILED;
+    {
+        const Call call(host_, Call::Abort::Dies);
+        status = ggml_backend_graph_compute(backend, graph);
+    }
+    ggml_backend_cpu_set_abort_callback(backend, nullptr, nullptr);
+    ggml_backend_cpu_set_threadpool(backend, nullptr);
+    return status;
+}
+
+bool Picture::wants_preview() const noexcept {
+    return request_.output.previews > 0;
+}
+
+// Previews are spread evenly over the denoise steps.
+void Picture::keep_preview(int step, const sd_image_t& image) {
+    const auto parts = request_.output.previews + 1;
+    for (std::uint32_t at = 1; at < parts; ++at) {
+        const auto place = std::lround(static_cast<double>(request_.computed) * at / parts);
+        if (step != place || place >= static_cast<long>(request_.computed)) {
+            continue;
+        }
+        const auto bytes = std::size_t{image.width} * image.height * image.channel;
+        const RgbImage preview{image.width, image.height, {image.data, image.data + bytes}};
+        auto info = about(preview, index_);
+        info["partial"] = true;
+        info["partial_image_index"] = at;
+        info["step"] = step;
+        ready_ = {encode(preview, index_), info.dump()};
+    }
+}
+
+// `step` 0: the prompt is encoded.
+void Picture::end_denoise_step(int step) {
+    const auto within = std::min(static_cast<std::uint32_t>(step), request_.computed) + 1;
+    const auto units = index_ * units_per_image() + within;
+    if (units > reached_) {
+        reach(units);
+    }
+}
+
+// Hands over what is computed, unless it is the end of the request.
+void Picture::reach(std::uint32_t units_reached) {
+    reached_ = units_reached;
+    if (reached_ < units()) {
+        turns_.hand_over();
+    }
+}
+
+} // namespace sotto::diffusion

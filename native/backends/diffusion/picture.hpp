@@ -1,0 +1,68 @@
+// One request to generate images.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <sotto/module.h>
+
+#include "backends/diffusion/graph_threads.hpp"
+#include "backends/diffusion/network.hpp"
+#include "backends/diffusion/run.hpp"
+#include "backends/diffusion/turns.hpp"
+
+namespace sotto::diffusion {
+
+// Units are the encoded prompt, each denoise step, and the decoded image, for each image.
+class Picture {
+public:
+    // `network` and `host` outlive this object. `threads`: the most that compute a graph; 0: no limit.
+    Picture(PictureRequest request, Network& network, const sotto_backend_host& host, std::uint32_t threads);
+
+    std::uint32_t units() const noexcept;
+    // Computes the next unit and fills the out fields of `item`. Returns false if the gate ended the step;
+    // the next step continues where this one stopped. Throws Error.
+    bool step(const sotto_step& step, sotto_step_item& item);
+
+private:
+    friend class PictureRun;
+
+    std::uint32_t units_per_image() const noexcept;
+
+    // On the thread of turns_.
+    void work(Turns& turns);
+    void generate_all();
+    std::optional<RgbImage> start_image() const;
+    void finish(const RgbImage& image, std::uint32_t index);
+    std::string encode(const RgbImage& image, std::uint32_t index) const;
+    nlohmann::json about(const RgbImage& image, std::uint32_t index) const;
+    ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph);
+    void end_denoise_step(int step);
+    void keep_preview(int step, const sd_image_t& image);
+    bool wants_preview() const noexcept;
+    void reach(std::uint32_t units);
+
+    // Data of a unit, and the JSON object that describes it.
+    struct Delivery {
+        std::string data;
+        std::string info;
+    };
+
+    const PictureRequest request_;
+    Network& network_;
+    const sotto_backend_host& host_;
+    GraphThreads threads_;
+    std::uint32_t index_ = 0;   // of the image that is generated
+    std::uint32_t reached_ = 0; // units that are computed
+    std::uint32_t done_ = 0;    // units that steps have returned
+    Delivery ready_;            // of the unit that is handed over
+    Delivery delivered_;        // by the last step: valid until the next one
+    nlohmann::json made_ = nlohmann::json::array();
+    std::string answer_;
+    Turns turns_; // last: ends its thread first
+};
+
+} // namespace sotto::diffusion
