@@ -200,6 +200,9 @@ ggml_status Picture::compute(ggml_backend_t backend, ggml_cgraph* graph) {
     }
     ggml_backend_cpu_set_abort_callback(backend, nullptr, nullptr);
     ggml_backend_cpu_set_threadpool(backend, nullptr);
+    if (status == GGML_STATUS_ABORTED) {
+        Call::current()->expect_below(0); // stable-diffusion.cpp logs it as an error
+    }
     return status;
 }
 

@@ -13,6 +13,7 @@ _ARRAY = re.compile(r"static const unsigned char (\w+)\[\] = \{([^}]*)\};")
 
 
 def main(headers: Path, output: Path) -> None:
+    """Writes each array of a header of `headers` to a file of its name in `output`."""
     for header in ("clip_t5", "mistral", "qwen"):
         text = (headers / f"{header}.hpp").read_text(encoding="ascii")
         for name, values in _ARRAY.findall(text):
