@@ -9,8 +9,14 @@ from pathlib import Path
 ALIGNMENT = 32
 
 UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
-F32, Q4_0, Q6_K = 0, 2, 14
-BLOCKS = {F32: (1, 4), Q4_0: (32, 18), Q6_K: (256, 210)}  # kind -> numbers a block, bytes a block
+F32, F16, Q4_0, Q8_0, Q6_K = 0, 1, 2, 8, 14
+BLOCKS = {
+    F32: (1, 4),
+    F16: (1, 2),
+    Q4_0: (32, 18),
+    Q8_0: (32, 34),
+    Q6_K: (256, 210),
+}  # kind -> numbers a block, bytes a block
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6  # kinds of tokens
 
