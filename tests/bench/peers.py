@@ -53,6 +53,11 @@ def ctranslate2_python() -> Path:
     return environment("ctranslate2", "ctranslate2==4.8.5", "numpy==2.4.6")
 
 
+def stable_diffusion_python() -> Path:
+    """A Python that has stable-diffusion-cpp-python, which pip builds with every default of its own."""
+    return environment("stable_diffusion", "stable-diffusion-cpp-python==0.4.7")
+
+
 def environment(name: str, *packages: str) -> Path:
     """The Python of a virtual environment that has some packages."""
     python = BUILD / name / "bin" / "python"

@@ -36,7 +36,8 @@ def tiny(folder: Path, seed: int = 0, *, gguf: bool = False) -> Parts:
     for name, weights in files.items():
         path = folder / f"{name}.{'gguf' if gguf else 'safetensors'}"
         written[name] = weights.gguf(path) if gguf else weights.safetensors(path)
-    return Parts(written["diffusion"], {name: str(written[name]) for name in ("llm", "taesd")})
+    names = {"diffusion_model": "diffusion", "llm": "llm", "taesd": "taesd"}
+    return Parts(written["diffusion"], {option: str(written[name]) for option, name in names.items()})
 
 
 def whole(folder: Path, seed: int = 0) -> Parts:

@@ -1,0 +1,115 @@
+"""One side of image.py: generates the pictures that standard input asks for, and prints what they took.
+
+`image_side.py ours|theirs THREADS`. Runs in the Python of either side.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import resource
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+
+class Ours:
+    """A model in an engine."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self.engine = import_module("sotto").Engine("cpu", mode="prioritize_compute", threads=threads)
+
+    def load(self, path: str, parts: dict[str, str], size: int) -> None:
+        """Opens a model for pictures of `size` x `size`."""
+        options = {**parts, "threads": self.threads, "size": f"{size}x{size}"}
+        self.engine.load_model("m", path=path, backend="diffusion", options=options)
+
+    def picture(self, fields: dict[str, Any], told: list[float]) -> bytes:
+        """Returns the pixels: RGBA. Adds the time of each denoise step's end to `told`."""
+        hear = lambda _: told.append(time.perf_counter())  # noqa: E731
+        size = (fields["size"], fields["size"])
+        made = self.engine.generate_images(
+            **{**fields, "size": size}, model="m", output_format="raw", on_progress=hear
+        )
+        del told[: -(fields["steps"] + 2)]  # of the request's start
+        del told[-1]  # of the decoded picture
+        return bytes(made.images[0].data)
+
+
+class Theirs:
+    """stable-diffusion-cpp-python."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self.made: Any = None
+
+    def load(self, path: str, parts: dict[str, str], size: int) -> None:
+        """Opens a model. `size` is not needed."""
+        made = import_module("stable_diffusion_cpp").StableDiffusion
+        paths = {f"{name}_path": part for name, part in parts.items()}
+        if "diffusion_model" not in parts:
+            paths["model_path"] = path
+        self.made = made(**paths, n_threads=self.threads, verbose=False)
+
+    def picture(self, fields: dict[str, Any], told: list[float]) -> bytes:
+        """Returns the pixels: RGBA. Adds the time of each denoise step's end to `told`."""
+        (image,) = self.made.generate_image(
+            prompt=fields["prompt"],
+            negative_prompt=fields["negative_prompt"],
+            width=fields["size"],
+            height=fields["size"],
+            cfg_scale=fields["guidance_scale"],
+            sample_steps=fields["steps"],
+            seed=fields["seed"],
+            progress_callback=lambda *_: told.append(time.perf_counter()),
+        )
+        return bytes(image.convert("RGBA").tobytes())
+
+
+class Side:
+    """Answers what is asked for."""
+
+    def __init__(self, side: Ours | Theirs) -> None:
+        self.side = side
+
+    def load(self, **model: Any) -> dict[str, float]:
+        """Opens a model. Returns the seconds."""
+        began = time.perf_counter()
+        self.side.load(**model)
+        return {"seconds": time.perf_counter() - began}
+
+    def picture(self, pixels: str, **fields: Any) -> dict[str, Any]:
+        """Generates a picture into the file `pixels`. Returns its seconds, and those of each step."""
+        told: list[float] = []
+        began = time.perf_counter()
+        data = self.side.picture(fields, told)
+        seconds = time.perf_counter() - began
+        Path(pixels).write_bytes(data)
+        steps = [after - before for before, after in itertools.pairwise(told)]
+        if len(steps) != fields["steps"]:
+            raise SystemExit(f"{len(steps)} steps were reported, not {fields['steps']}")
+        return {"seconds": seconds, "steps": steps}
+
+    def memory(self) -> dict[str, float]:
+        """Returns the peak resident memory of this process, in MB."""
+        return {"mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def main() -> None:
+    """Answers until the input ends. Libraries may print: standard output is kept for answers."""
+    who, threads = sys.argv[1:]
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    side = Side({"ours": Ours, "theirs": Theirs}[who](int(threads)))
+    for line in sys.stdin:
+        asked = json.loads(line)
+        print(json.dumps(getattr(side, asked.pop("do"))(**asked)), file=out, flush=True)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
