@@ -30,6 +30,16 @@ def refused(engine: sotto.Engine, image: str, **fields: Any) -> str:
     return done.error
 
 
+def test_the_default_limit_is_a_picture_of_1080p(engine: sotto.Engine, load: Load, tmp_path: Path) -> None:
+    path = make_disc(tmp_path / "disc.onnx")
+    load(path)
+    load(path, "large", max_pixels=2049 * 1024)
+    assert matte(engine, encoded(picture(1920, 1080))).size == (1920, 1080)
+    larger = encoded(picture(2049, 1024))
+    assert "at most 2097152 pixels" in refused(engine, larger)
+    assert matte(engine, larger, "large").size == (2049, 1024)
+
+
 def test_images_that_are_none_are_refused(engine: sotto.Engine, load: Load, tmp_path: Path) -> None:
     load(make_disc(tmp_path / "disc.onnx"), max_pixels=10_000)
     assert "base64" in refused(engine, "not base64!")
@@ -37,7 +47,8 @@ def test_images_that_are_none_are_refused(engine: sotto.Engine, load: Load, tmp_
     assert "expected a PNG, JPEG or WebP file" in refused(engine, "aGVsbG8=")
     assert "expected a PNG, JPEG or WebP file" in refused(engine, encoded(picture(8, 8), "GIF"))
     large = refused(engine, encoded(picture(200, 100)))
-    assert "200 x 100 pixels" in large and "10000 pixels" in large
+    assert "200 x 100 pixels" in large and "at most 10000 pixels; scale the image down" in large
+    assert "load the model with a larger option `max_pixels`" in large
     whole = encoded(picture(60, 60))
     for part in (0.2, 0.5, 0.9):
         cut = whole[: int(len(whole) * part) // 4 * 4]

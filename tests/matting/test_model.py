@@ -47,6 +47,7 @@ def test_the_engine_cuts_out_the_same_things(pictures: list[Composed]) -> None:
     found = []
     with sotto.Engine("cpu", mode="prioritize_compute") as engine:
         engine.load_model("sotto/matting")
+        assert engine.memory()["used"] < 96 << 20
         for one in pictures:
             alpha = matte(engine, encoded(Image.fromarray(one.rgb)), "sotto/matting", mask_only=True)
             found.append(score(np.asarray(alpha, np.float32) / 255, one.alpha))

@@ -26,7 +26,7 @@ struct Options {
     std::string library; // path of ONNX Runtime's library; empty: looked for
     std::uint32_t threads = 0;
     std::uint32_t size = 0; // side of a model's input of dynamic size; 0: as the form has it
-    std::uint32_t max_pixels = std::uint32_t{1} << 23; // 4K; memory for such an image is charged
+    std::uint32_t max_pixels = std::uint32_t{1} << 21; // 1080p; memory for such an image is charged
     Form form = Form::automatic;
     Normalise normalise = Normalise::automatic;
     Activation activation = Activation::automatic;

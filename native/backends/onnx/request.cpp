@@ -21,6 +21,18 @@ T value_or(const Json& body, const char* name, T fallback) {
     }
 }
 
+void check_size(std::string_view file, std::uint32_t max_pixels) {
+    const auto header = image::read_header(file, field::image.name);
+    if (std::uint64_t{header.width} * header.height > max_pixels) {
+        throw invalid_argument(
+            field::image.name,
+            std::to_string(header.width) + " x " + std::to_string(header.height) + " pixels",
+            "at most " + std::to_string(max_pixels) +
+                " pixels; scale the image down, or load the model with a larger option `max_pixels`"
+        );
+    }
+}
+
 } // namespace
 
 MatteRequest read_request(std::string_view body, std::uint32_t max_pixels) {
@@ -36,7 +48,8 @@ MatteRequest read_request(std::string_view body, std::uint32_t max_pixels) {
     request.format = value_or(fields, field::output_format.name, request.format);
     request.as_data = value_or<std::string>(fields, field::response_format.name, "b64_json") == "data";
     const auto file = image::read_base64_text(given->get_ref<const std::string&>(), field::image.name);
-    request.image = image::decode(file, field::image.name, max_pixels);
+    check_size(file, max_pixels);
+    request.image = image::decode(file, field::image.name);
     return request;
 }
 
