@@ -10,6 +10,8 @@ inline constexpr const char* k_action[] = {"list", "save", "restore", "erase", "
 inline constexpr RequestField action{.name = "action", .type = FieldType::Choice, .operations = 0x600000, .choices = k_action};
 inline constexpr RequestField add_generation_prompt{.name = "add_generation_prompt", .type = FieldType::Boolean, .operations = 0xc2, .fallback = 1};
 inline constexpr RequestField add_special{.name = "add_special", .type = FieldType::Boolean, .operations = 0x10, .fallback = 0};
+inline constexpr RequestField background{.name = "background", .type = FieldType::Other, .operations = 0x1000000};
+inline constexpr RequestField background_model{.name = "background_model", .type = FieldType::Text, .operations = 0x1000000, .min_bytes = 1};
 inline constexpr RequestField beam_size{.name = "beam_size", .type = FieldType::Integer, .operations = 0xc000, .min = 1, .max = 64};
 inline constexpr RequestField cache_prompt{.name = "cache_prompt", .type = FieldType::Boolean, .operations = 0x2008e, .fallback = 1};
 inline constexpr RequestField chat_template_kwargs{.name = "chat_template_kwargs", .type = FieldType::Other, .operations = 0x200c2, .items = 256, .max_bytes = 65536};
@@ -156,6 +158,8 @@ inline constexpr const RequestField* kAll[] = {
     &action,
     &add_generation_prompt,
     &add_special,
+    &background,
+    &background_model,
     &beam_size,
     &cache_prompt,
     &chat_template_kwargs,

@@ -9,9 +9,11 @@ from typing import Any
 from . import engine as blocking
 from ._aio import Request
 from ._desc import Json, StrPath
+from ._image_requests import read_request
+from ._transparent import read_removal
 from ._typing import Unpack
 from .data import performed
-from .images import Advance, Gathered, Image, ImageOp, Images, Preview, read_request
+from .images import Advance, Gathered, Image, ImageOp, Images, Preview
 from .terms import RequestOptions
 
 
@@ -44,10 +46,10 @@ class MakesImages:
     ) -> Images:
         """Generates images from a prompt, as `sotto.Engine.generate_images()` does."""
         given = {**fields, "n": n, "size": size, "image": image, "mask": mask}
-        body, options = await asyncio.to_thread(
+        body, options, removal = await asyncio.to_thread(
             self._engine._generate_body, prompt, model, given, on_preview is not None
         )
-        made = Gathered(on_progress, on_preview)
+        made = Gathered(on_progress, on_preview, removal)
         with performed():
             response = await self._gather("image_generate", body, options, made)
         return made.finish("image_generate", response)
@@ -64,10 +66,13 @@ class MakesImages:
 
     async def _image_response(self, op: ImageOp, request_json: Json, terms: RequestOptions) -> str:
         body, path = await asyncio.to_thread(read_request, request_json)
+        removal = None
+        if op == "image_generate":
+            body, removal = await asyncio.to_thread(read_removal, body, self._engine._models)
         with performed():
-            if path is None:
+            if path is None and removal is None:
                 return (await self._ask(op, body, terms).finish()).json
-            made = Gathered()
+            made = Gathered(removal=removal)
             response = await self._gather(op, body, terms, made)
         return await asyncio.to_thread(made.write, op, response, path)
 
@@ -77,6 +82,10 @@ class MakesImages:
         try:
             while (event := await request.next()).kind != "request_done":
                 made.hear(event)
-            return event.json
         finally:
             request.drop()
+        if (removal := made.removal) is not None:
+            for at, image in enumerate(made.images):
+                cut = await self._ask("image_matte", removal.body(image.data), on).finish()
+                made.images[at] = removal.cut(cut.json, image)
+        return event.json

@@ -7,8 +7,10 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from . import _image_files as files
-from ._desc import Json, StrPath, json_text, path_text
+from ._desc import Json, StrPath, path_text
+from ._image_requests import read_request, typed_fields
 from ._json import load
+from ._transparent import Removal, read_removal, take_removal
 from ._typing import Unpack
 from ._values import invalid, string, wrong_type
 from .completion import Completes
@@ -193,8 +195,8 @@ class MakesImages(Completes):
             mask: Image whose transparent pixels are generated anew; of an opaque one, the white pixels.
             on_progress: Is called with the fraction of the denoise steps that is done, 0 to 1.
             on_preview: Is called with previews; `number` of a preview says which image it becomes.
-            **fields: Other fields of [Requests](requests.md#images), such as `seed` and `steps`, and
-                `priority`, `deadline` and `target_tps`.
+            **fields: Other fields of [Requests](requests.md#images), such as `seed`, `steps` and
+                `background`, and `priority`, `deadline` and `target_tps`.
 
         Raises:
             ArgumentError: A field is misspelt or out of range, or an image cannot be read.
@@ -206,8 +208,8 @@ class MakesImages(Completes):
         >>> fox.save("fox.png")
         """
         given = {**fields, "n": n, "size": size, "image": image, "mask": mask}
-        body, options = self._generate_body(prompt, model, given, on_preview is not None)
-        made = Gathered(on_progress, on_preview)
+        body, options, removal = self._generate_body(prompt, model, given, on_preview is not None)
+        made = Gathered(on_progress, on_preview, removal)
         with performed():
             response = self._gather("image_generate", body, options, made)
         return made.finish("image_generate", response)
@@ -238,10 +240,11 @@ class MakesImages(Completes):
 
     def _image_response(self, op: ImageOp, request_json: Json, terms: RequestOptions) -> str:
         body, path = read_request(request_json)
+        body, removal = read_removal(body, self._models) if op == "image_generate" else (body, None)
         with performed():
-            if path is None:
+            if path is None and removal is None:
                 return self._ask(op, body, terms).finish().json
-            made = Gathered()
+            made = Gathered(removal=removal)
             response = self._gather(op, body, terms, made)
         return made.write(op, response, path)
 
@@ -250,11 +253,15 @@ class MakesImages(Completes):
         with self._ask(op, body, on) as request:
             while (event := request.next()).kind != "request_done":
                 made.hear(event)
-            return event.json
+        if (removal := made.removal) is not None:
+            for at, image in enumerate(made.images):
+                cut = self._ask("image_matte", removal.body(image.data), on).finish()
+                made.images[at] = removal.cut(cut.json, image)
+        return event.json
 
     def _generate_body(
         self, prompt: str, model: str | None, fields: Mapping[str, Any], previews: bool
-    ) -> tuple[dict[str, Any], RequestOptions]:
+    ) -> tuple[dict[str, Any], RequestOptions, Removal | None]:
         given = {name: value for name, value in fields.items() if value is not None}
         for name in ("image", "mask"):
             if name in given:
@@ -263,13 +270,11 @@ class MakesImages(Completes):
             given["size"] = "x".join(map(str, given["size"]))
         if previews:
             given.setdefault("partial_images", _PREVIEWS)
-        return self._with_model(
-            "image_generate",
-            model,
-            typed_fields(given),
-            prompt=string("prompt", prompt),
-            response_format="data",
+        given, removal = take_removal(typed_fields(given), self._models)
+        body, options = self._with_model(
+            "image_generate", model, given, prompt=string("prompt", prompt), response_format="data"
         )
+        return body, options, removal
 
     def _matte_body(
         self, image: object, model: str | None, fields: Mapping[str, Any]
@@ -284,14 +289,25 @@ class MakesImages(Completes):
 
 
 class Gathered:
-    """The images of a request, from its events."""
+    """The images of a request, from its events.
 
-    def __init__(self, on_progress: Advance | None = None, on_preview: Preview | None = None) -> None:
+    Attributes:
+        images: The images, in the order in which they came.
+        removal: How their background is removed once all are there; None: it stays.
+    """
+
+    def __init__(
+        self,
+        on_progress: Advance | None = None,
+        on_preview: Preview | None = None,
+        removal: Removal | None = None,
+    ) -> None:
         for name, function in (("on_progress", on_progress), ("on_preview", on_preview)):
             if function is not None and not callable(function):
                 raise wrong_type(name, function, "a function or None")
         self._progress, self._preview = on_progress, on_preview
-        self._images: list[Image] = []
+        self.images: list[Image] = []
+        self.removal = removal
 
     def hear(self, event: Event) -> None:
         """Takes an event: keeps an image, and passes on progress and previews."""
@@ -300,34 +316,49 @@ class Gathered:
         elif event.kind == "data":
             image = read_image(event)
             if not image.info.get("partial"):
-                self._images.append(image)
+                self.images.append(image)
             elif self._preview is not None:
                 self._preview(image)
 
     def finish(self, op: ImageOp, response: str) -> Images:
         """Returns the images in order. `response`: that of the request."""
-        if not self._images:
+        if not self.images:
             raise InferenceError(f"the backend's answer to {op} has no image", Status.INFERENCE)
         raw = load(response) or {}
+        if self.removal is not None:
+            raw = self.removal.named(raw)
         first: Mapping[str, Any] = next(iter(raw.get("data") or ()), {})
-        images = sorted(self._images, key=lambda one: one.number)
+        images = sorted(self.images, key=lambda one: one.number)
         return Images(tuple(images), first.get("revised_prompt") or "", raw)
 
-    def write(self, op: ImageOp, response: str, path: str) -> str:
-        """Writes the images to files. Returns the response with their paths."""
+    def write(self, op: ImageOp, response: str, path: str | None) -> str:
+        """Returns the response with the images in base64, or with the paths of their files.
+
+        Args:
+            op: The operation.
+            response: The response of the request, without the images.
+            path: Name of the first file; None: the response has the images.
+        """
         import json
 
         made = self.finish(op, response)
         told = [dict(one) for one in made.raw.get("data") or ()]
         told += [{}] * (len(made.images) - len(told))
-        paths = [files.numbered(path, at) for at in range(len(made.images))]
-        for image, to in zip(made.images, paths, strict=True):
-            files.write(to, image.data)
         data = [
-            {**({} if image.seed is None else {"seed": image.seed}), **one, "path": to}
-            for image, one, to in zip(made.images, told, paths, strict=False)
+            {**({} if image.seed is None else {"seed": image.seed}), **one, **_delivered(image, at, path)}
+            for at, (image, one) in enumerate(zip(made.images, told, strict=False))
         ]
         return json.dumps({**made.raw, "data": data}, ensure_ascii=False)
+
+
+def _delivered(image: Image, index: int, path: str | None) -> dict[str, str]:
+    import base64
+
+    if path is None:
+        return {"b64_json": base64.b64encode(image.data).decode()}
+    to = files.numbered(path, index)
+    files.write(to, image.data)
+    return {"path": to}
 
 
 def read_image(event: Event) -> Image:
@@ -339,44 +370,3 @@ def read_image(event: Event) -> Image:
         raise InferenceError(f"the backend's image has no {error}", Status.INFERENCE) from None
     kind = info.get("format") or files.kind_of(event.data)
     return Image(event.data, kind, *size, info.get("seed"), info.get("index", 0), info)
-
-
-def read_request(request_json: Json) -> tuple[Json, str | None]:
-    """Returns the body of an image request for the engine, and the path that its images are written to.
-
-    Raises:
-        ArgumentError: An image is no file in base64, or the path cannot be written.
-    """
-    text = json_text("request_json", request_json)
-    fields = load(text)
-    if not isinstance(fields, dict):
-        return text, None  # which the engine refuses
-    for name in ("image", "mask"):
-        files.check(name, fields.get(name))
-    wanted, path = fields.get("response_format"), fields.get("path")
-    if wanted == "data":
-        raise ArgumentError(
-            invalid("response_format", wanted, '"b64_json" or "file"; events of submit() have the data')
-        )
-    if wanted != "file":
-        if path is not None:
-            raise ArgumentError(invalid("path", path, '"response_format": "file" beside it'))
-        return text, None
-    if path is None:
-        raise ArgumentError('missing path: expected the name of a file, for response_format "file"')
-    if not isinstance(path, str):
-        raise ArgumentError(invalid("path", path, "the name of a file"))
-    to = path_text("path", string("path", path))
-    body = {name: value for name, value in fields.items() if name != "path"}
-    body.update(response_format="data", output_format=files.format_of(to, fields.get("output_format")))
-    files.check_folder(to)
-    return body, to
-
-
-def typed_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the fields of a call with typed results. Raises `ArgumentError` for `response_format`."""
-    if "response_format" in fields:
-        raise ArgumentError(
-            invalid("response_format", fields["response_format"], "no such field; image.save() writes a file")
-        )
-    return fields

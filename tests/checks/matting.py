@@ -12,7 +12,7 @@ def check_matting() -> str:
     """All tests of tests/matting."""
     packages = site(FOLDER, [*requirements("images"), PACKAGES])
     env = {
-        "PYTHONPATH": f"{packages}:{ROOT / 'python'}",
+        "PYTHONPATH": f"{packages}:{ROOT / 'python'}:{ROOT / 'tests' / 'python'}",
         "SOTTO_LIBRARY": str(BUILD / "release" / "out" / "libsotto.so"),
     }
     tests = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/matting"]

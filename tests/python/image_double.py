@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 import sotto
 from sotto.backends import Backend, Model, ModelInfo, Part, Request, Source
@@ -49,17 +50,19 @@ def foreground(pixels: Any) -> Any:
     return np.where(differs, 255, 0).astype(np.uint8)
 
 
-def file_of(pixels: Any) -> bytes:
-    """A PNG file of pixels."""
-    file = io.BytesIO()
-    Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels).save(file, "PNG")
+def file_of(pixels: Any, **texts: str) -> bytes:
+    """A PNG file of pixels, with texts."""
+    file, info = io.BytesIO(), PngInfo()
+    for name, text in texts.items():
+        info.add_text(name, text)
+    Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels).save(file, "PNG", pnginfo=info)
     return file.getvalue()
 
 
 def encoded(pixels: Any, body: Any) -> bytes:
     """Pixels in the format of a request."""
     if body.get("output_format") != "raw":
-        return file_of(pixels)
+        return file_of(pixels, **({"prompt": body["prompt"]} if body.get("embed_metadata") else {}))
     alpha = np.full((*pixels.shape[:2], 1), 255, np.uint8)
     return bytes((pixels if pixels.shape[2] != 3 else np.concatenate([pixels, alpha], axis=2)).tobytes())
 

@@ -20,6 +20,7 @@ from terminal import Terminal
 
 HERE = str(Path(__file__).parent)
 PYTHONPATH = os.pathsep.join(filter(None, (HERE, ENVIRONMENT.get("PYTHONPATH", ""))))
+CLEAR = ("--background", "transparent")
 MODEL = ("--model", "-", "--backend", "image_double:Easel")
 
 
@@ -97,6 +98,9 @@ def test_a_file_that_exists_is_kept_without_force(tmp_path: Path) -> None:
         (("generate", "x", *MODEL, "--size", "abc"), 2, "invalid size 'abc': expected width x height"),
         (("generate", "x", *MODEL, "--strength", "0.5"), 2, "invalid strength"),
         (("generate", "x", *MODEL, "-o", "x.jpg"), 2, "ends with .png or .webp"),
+        (("generate", "x", *MODEL, "--background", "blue"), 2, "invalid choice: 'blue'"),
+        (("generate", "x", *MODEL, "--background-model", "m"), 2, "--background transparent beside it"),
+        (("generate", "x", *MODEL, *CLEAR, "--background-model", "none"), 1, "none"),
         (("generate", "x", *MODEL, "-o", "/proc/x.png"), 2, "cannot be written"),
         (("generate", "x", *MODEL, "--image", "none.png"), 2, "No such file"),
         (("generate", "x", *MODEL, "--options", "[]"), 2, "invalid --options"),

@@ -80,6 +80,17 @@ void check_start(const Fields& body) {
     }
 }
 
+void check_background(const Fields& body) {
+    const Json* background = body.find(field::background);
+    if (background != nullptr && *background != "auto" && *background != "opaque") {
+        body.refuse(
+            field::background,
+            *background,
+            "\"auto\" or \"opaque\"; remove the background of the image with the operation image_matte"
+        );
+    }
+}
+
 } // namespace
 
 void check_image(sotto_op op, const Fields& body) {
@@ -94,6 +105,7 @@ void check_image(sotto_op op, const Fields& body) {
     check_image_prompt(body);
     check_size(body);
     check_start(body);
+    check_background(body);
     body.integer(field::n.name, 1, kMaxImages);
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import anyio
@@ -21,6 +22,7 @@ from .errors import HttpError, to_http
 from .service import Live, Service
 from .shapes import Shape
 
+Follow = Callable[[Op, str], Awaitable[str]]  # runs another operation; returns the engine's response
 _PARTING = 2.0  # seconds for the last words of a stream whose time is over
 
 
@@ -45,13 +47,28 @@ async def answer(
 
 
 async def complete(
-    request: Request, service: Service, op: Op, text: str, options: RequestOptions | None = None
+    request: Request,
+    service: Service,
+    op: Op,
+    text: str,
+    options: RequestOptions | None = None,
+    finish: Callable[[str, Follow], Awaitable[str]] | None = None,
 ) -> str:
-    """Runs an operation and returns the engine's response. Cancels it if the client goes away."""
+    """Runs an operation and returns the engine's response. Cancels it if the client goes away.
+
+    `finish`: returns what to answer instead, after other operations of the same answer.
+    """
+    terms = options or RequestOptions()
     live = service.admit()
+
+    async def follow(op: Op, text: str) -> str:
+        return await _complete(request, service, live.follow(op, text, terms))
+
     try:
-        told = await _complete(request, service, live.run(op, text, options or RequestOptions()))
+        told = await _complete(request, service, live.run(op, text, terms))
         live.hear([told])
+        if finish is not None:
+            return await finish(told, follow)
         return told
     except Exception as error:
         live.fail(error)

@@ -6,6 +6,7 @@ import base64
 import json
 import time
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import anyio
@@ -14,10 +15,11 @@ from starlette.responses import Response
 
 from .. import _image_files as files
 from .. import aio
+from .._transparent import Removal, take_removal
 from ..errors import ArgumentError
 from ..event import Event
 from ..images import ImageOp, read_image
-from .answering import Chunks, answer
+from .answering import Chunks, Follow, answer, complete
 from .asking import Asked, parse, read_asked
 from .errors import HttpError
 from .forms import KIND, number, read_form, truth
@@ -34,7 +36,7 @@ _NUMBERS = {
 _TRUTHS = {"stream", "embed_metadata", "mask_only", "refine_edges"}
 _TEXTS = {
     "model", "prompt", "negative_prompt", "size", "quality", "output_format", "response_format", "priority",
-    "on_budget", "user",
+    "on_budget", "user", "background", "background_model",
 }  # fmt: skip
 
 
@@ -74,10 +76,43 @@ async def _answer(
         raise HttpError(400, f"invalid response_format '{shown}': expected b64_json; no file is written")
     for name in ("image", "mask"):
         await anyio.to_thread.run_sync(files.check, name, asked.fields.get(name))
+    removal = _take_removal(service, asked) if chunks is not None else None
     if "stream" in asked.fields:
         asked.fields.pop("stream")
         asked.change(**({"response_format": "data"} if asked.stream else {}))
-    return await answer(request, service, op, asked, _STREAM if asked.stream else _WHOLE, chunks)
+    if removal is None or chunks is None:
+        return await answer(request, service, op, asked, _STREAM if asked.stream else _WHOLE, chunks)
+    if asked.stream:
+        cutting = type(chunks.__name__, (chunks,), {"removal": removal})
+        return await answer(request, service, op, asked, _STREAM, cutting)
+    told = await complete(request, service, op, asked.text, asked.options, partial(_cut, removal))
+    return Response(told, media_type="application/json")
+
+
+def _take_removal(service: Service, asked: Asked) -> Removal | None:
+    """Returns how the background of the generated images is removed, and leaves what generation needs."""
+    models = service.models()
+    kept, removal = take_removal(
+        asked.fields, lambda op: [str(one["id"]) for one in models if op in one["operations"]]
+    )
+    if removal is not None:
+        asked.fields.clear()
+        asked.change(**kept)
+    return removal
+
+
+async def _cut(removal: Removal, told: str, follow: Follow) -> str:
+    """Returns the response `told` with images without background."""
+    response = removal.named(json.loads(told))
+    for one in response["data"]:
+        file = base64.b64decode(one["b64_json"])
+        cut = await follow("image_matte", await anyio.to_thread.run_sync(_matting, removal, file))
+        one["b64_json"] = _encoded(removal.read(cut, file))
+    return json.dumps(response)
+
+
+def _matting(removal: Removal, file: bytes) -> str:
+    return json.dumps(removal.body(file))
 
 
 async def _read_edit(request: Request, service: Service, optional: tuple[str, ...] = ()) -> Asked:
@@ -108,10 +143,30 @@ class Generated(Chunks):
 
     chunks = False
     name = "image_generation"
+    removal: Removal | None = None  # of the background of images, not of previews
 
     def __init__(self, live: Live, running: aio.Request, ping: float) -> None:
         super().__init__(live, running, ping)
         self._previews: Counter[int] = Counter()  # sent, by the number of their image
+        self.abandon = live.end
+
+    async def next(self) -> list[str] | None:
+        """Waits for events. Returns an empty list after `ping` seconds without one; None: the end."""
+        events = await super().next()
+        if not events or self.removal is None:
+            return events
+        return [await self._cut(self.removal, event) for event in events]
+
+    async def _cut(self, removal: Removal, event: str) -> str:
+        """Returns an event with an image without background."""
+        told = json.loads(event)
+        if not told["type"].endswith("completed"):
+            return event
+        file = base64.b64decode(told["b64_json"])
+        body = await anyio.to_thread.run_sync(_matting, removal, file)
+        cut = await self._live.follow("image_matte", body).finish()
+        told["b64_json"] = _encoded(removal.read(cut.json, file))
+        return json.dumps(removal.named(told), separators=(",", ":"))
 
     def read(self, batch: list[Event]) -> list[str]:
         """Returns the events."""

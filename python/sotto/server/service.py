@@ -144,7 +144,7 @@ class Live:
         self._engine = engine
         self._prepare = prepare
         self._ended = ended
-        self._running: aio.Request | None = None
+        self._running: list[aio.Request] = []
         self._last: deque[str] = deque(maxlen=2)  # the chunks that have the figures of a stream
         self._chunks = 0
         self._trace: Trace | None = None
@@ -166,10 +166,15 @@ class Live:
 
     def run(self, op: Op, text: str, options: RequestOptions, chunks: bool = False) -> aio.Request:
         """Submits the request to the engine."""
-        self._running = self._engine.submit(op, self._prepare(op, text), chunks=chunks, **options)
+        self._running.append(self._engine.submit(op, self._prepare(op, text), chunks=chunks, **options))
         self.outcome = Outcome(op, options.get("target_tps"), chunks)
         self._trace = Trace(op, text)
-        return self._running
+        return self._running[-1]
+
+    def follow(self, op: Op, text: str, options: RequestOptions | None = None) -> aio.Request:
+        """Submits another request of the same answer."""
+        self._running.append(self._engine.submit(op, self._prepare(op, text), **(options or {})))
+        return self._running[-1]
 
     def hear(self, told: Sequence[str]) -> None:
         """Notes a response, or the next chunks of a stream."""
@@ -188,13 +193,13 @@ class Live:
 
     def end(self, why: str) -> None:
         """Ends the request with an error."""
-        if self._running is not None:
-            self._running.abandon(why)
+        for request in self._running:
+            request.abandon(why)
 
     def release(self) -> None:
         """Ends the count of this request, and the request itself if it runs still."""
-        if self._running is not None:
-            self._running.drop()
+        for request in self._running:
+            request.drop()
         if self.outcome is not None:
             self.outcome.ended = time.monotonic()
             for told in self._last:

@@ -8,10 +8,15 @@ import time
 from typing import Any
 
 from ..._image_files import numbered
+from ..._onnxruntime import MATTING
+from ..._transparent import TRANSPARENT
+from ..._values import invalid
+from ...errors import ArgumentError
 from .. import arguments as types
 from .. import screen
-from .opening import add_model_arguments, check_files, opened
+from .opening import add_model_arguments, check_files, load, opened
 
+_CUTTER = "background"  # id of the model that removes backgrounds
 _MOST_IMAGES, _MOST_STEPS, _MOST_SEED = 16, 1000, (1 << 32) - 1
 
 
@@ -45,6 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strength", type=types.number, metavar="X", help="departure from --image, 0 to 1 (0.75)"
     )
+    parser.add_argument(
+        "--background", choices=("auto", "opaque", TRANSPARENT), help=f"{TRANSPARENT}: removes the background"
+    )
+    parser.add_argument(
+        "--background-model", metavar="PATH", help=f"model that removes the background ({MATTING})"
+    )
     add_model_arguments(parser)
 
 
@@ -54,13 +65,20 @@ def run(arguments: argparse.Namespace) -> int:
 
     paths = [numbered(arguments.output, at) for at in range(arguments.n)]
     kind = check_files(paths, force=arguments.force)
+    if arguments.background_model and arguments.background != TRANSPARENT:
+        expected = f"--background {TRANSPARENT} beside it"
+        raise ArgumentError(invalid("--background-model", arguments.background_model, expected))
     with opened(arguments) as engine, progress.fractions(os.path.basename(arguments.output)) as report:
+        cutter = None
+        if arguments.background == TRANSPARENT:
+            cutter = load(engine, _CUTTER, arguments.background_model or MATTING)
         began = time.monotonic()
         made = engine.generate_images(
             arguments.prompt,
             n=arguments.n,
             on_progress=lambda done: report("generating", done),
             output_format=kind,
+            background_model=cutter,
             **_fields(arguments),
         )
         seconds = time.monotonic() - began
@@ -88,5 +106,6 @@ def _fields(arguments: argparse.Namespace) -> dict[str, Any]:
         "image": arguments.image,
         "mask": arguments.mask,
         "strength": arguments.strength,
+        "background": arguments.background,
     }
     return {name: value for name, value in given.items() if value is not None}

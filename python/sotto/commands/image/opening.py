@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..._image_files import check_folder, format_of
 from ...errors import ArgumentError
@@ -55,18 +55,35 @@ def check_files(paths: Sequence[str], *, force: bool) -> str:
 @contextmanager
 def opened(arguments: argparse.Namespace) -> Iterator[Engine]:
     """Yields an engine with the loaded model `MODEL`."""
-    from ...backends._named import backend_named, backend_of
     from ...engine import Engine
-    from .. import progress
 
     options = None if arguments.options is None else types.json_object("--options", arguments.options)
-    name = arguments.backend or backend_of(arguments.model)
-    backend = None if name is None else backend_named(name)
-    here = backend is not None or os.path.exists(arguments.model)
     with Engine(mode="prioritize_compute", **types.engine_options(arguments)) as engine:
-        if backend is not None:
-            engine.add_backend(backend)
-            name = backend.name
-        model = MODEL if here else arguments.model
-        progress.load(engine, model, path=arguments.model if here else None, backend=name, options=options)
+        load(engine, MODEL, arguments.model, arguments.backend, options)
         yield engine
+
+
+def load(
+    engine: Engine, model: str, path: str, backend: str | None = None, options: dict[str, Any] | None = None
+) -> str:
+    """Loads a model and returns its id.
+
+    Args:
+        engine: Where it is loaded.
+        model: Id of a model from a file.
+        path: File or folder of the model, or an id of its backend, which it keeps.
+        backend: Name of the backend; None: found from the model.
+        options: Load options.
+    """
+    from ...backends._named import backend_named, backend_of
+    from .. import progress
+
+    name = backend or backend_of(path)
+    made = None if name is None else backend_named(name)
+    here = made is not None or os.path.exists(path)
+    if made is not None:
+        engine.add_backend(made)
+        name = made.name
+    found = model if here else path
+    progress.load(engine, found, path=path if here else None, backend=name, options=options)
+    return found

@@ -182,6 +182,8 @@ _EDIT: Schema = {
         "strength": {"type": "number", "minimum": 0, "maximum": 1},
         "partial_images": {"type": "integer", "minimum": 0, "maximum": 3},
         "embed_metadata": {"enum": ["true", "false"]},
+        "background": {"enum": ["auto", "opaque", "transparent"]},
+        "background_model": {"type": "string", "minLength": 1},
         "stream": {"enum": ["true", "false"]},
     },
 }
