@@ -25,9 +25,10 @@ LAYERS = {  # what of ours a native layer may include, beside itself
     "module": {"base", "device", "platform", "text"},
     "core": {"base", "device", "platform", "request", "text", "gpu", "store", "guard", "module"},
     "api": {"abi", "base", "core", "device", "guard", "json", "platform", "store", "text"},
+    "gguf": {"abi"},
     "image": {"abi"},
     "threads": set(),
-    "backends": {"abi", "device", "image", "json", "request", "threads"},
+    "backends": {"abi", "device", "gguf", "image", "json", "request", "threads"},
 }
 ALL = {
     "base.h",
@@ -71,6 +72,8 @@ INTRINSICS = {"immintrin.h", "arm_neon.h"}
 ZSTD = re.compile(r"native/core/state/packing")  # who may include zstd
 RE2 = re.compile(r"native/guard/regex_")  # who may include RE2
 DARTS = re.compile(r"native/guard/automaton")  # who may include darts-clone
+GGML = re.compile(r"native/gguf/")  # who, beside the backends, may include ggml
+GGML_HEADERS = {"ggml.h", "gguf.h"}
 IMAGES = re.compile(r"native/image/")  # who may include the libraries of image files
 IMAGE_HEADERS = re.compile(r"webp/|zlib\.h|base64\.hpp|wuffs-unsupported-snapshot\.c")
 SQLITE = re.compile(r"native/store/sqlite\.cpp")  # who may include SQLite
@@ -127,6 +130,9 @@ def native(path: PurePosixPath, text: str) -> Iterator[str]:
         elif name == "darts.h":
             if not DARTS.match(str(path)):
                 yield f"darts-clone belongs in {DARTS.pattern}"
+        elif name in GGML_HEADERS:
+            if layer != "backends" and not GGML.match(str(path)):
+                yield f"{name} belongs in {GGML.pattern}"
         elif IMAGE_HEADERS.match(name):
             if layer != "backends" and not IMAGES.match(str(path)):
                 yield f"{name} belongs in {IMAGES.pattern}"
@@ -224,6 +230,8 @@ OFFENCES = {
     "native/core/f.cpp": '#include "llama.h"\n',
     "native/core/j.cpp": "#include <zlib.h>\n",
     "native/image/a.cpp": '#include "backends/onnx/session.hpp"\n',
+    "native/image/c.cpp": "#include <ggml.h>\n",
+    "native/gguf/a.cpp": '#include "backends/llama/file/source.hpp"\n',
     "native/store/b.cpp": "#include <sqlite3.h>\n",
     "native/core/g.cpp": "try { x(); } catch (...) {}\n",
     "native/api/b.cpp": "try { x(); } catch (...) {}\n",
@@ -250,6 +258,7 @@ GOOD = {
     "native/platform/a.cpp": "#include <sys/mman.h>\n",
     "native/image/b.cpp": '#include <webp/decode.h>\n#include "abi/error.hpp"\n',
     "native/backends/onnx/a.cpp": '#include "image/decode.hpp"\n',
+    "native/gguf/b.cpp": '#include <gguf.h>\n#include "abi/error.hpp"\n',
     "native/guard/regex_a.cpp": "#include <re2/re2.h>\n",
     "native/backends/llama/a.cpp": '#include <sotto/module.h>\n#include "llama.h"\n#include <unistd.h>\n',
     "python/sotto/_call.py": "from ._lib import ffi, lib\n",

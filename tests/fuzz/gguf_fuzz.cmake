@@ -3,9 +3,8 @@
 
 set(
   gguf_sources
-  backends/llama/file/gguf_check.cpp backends/llama/file/gguf_reader.cpp backends/llama/file/gguf_rules.cpp
-  backends/llama/runtime/one_line.cpp backends/llama/file/projector_rules.cpp
-  backends/llama/file/tensor_rules.cpp
+  backends/llama/file/gguf_check.cpp backends/llama/file/gguf_rules.cpp backends/llama/file/projector_rules.cpp
+  backends/llama/file/tensor_rules.cpp backends/llama/runtime/one_line.cpp gguf/header.cpp gguf/reader.cpp
 )
 sotto_fuzz(gguf ${gguf_sources})
 sotto_fuzz(adapter ${gguf_sources} backends/llama/file/adapter_check.cpp)

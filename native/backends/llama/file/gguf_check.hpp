@@ -2,39 +2,18 @@
 #pragma once
 
 #include "file/source.hpp"
+#include "gguf/header.hpp"
 
-#include <bitset>
 #include <cstdint>
-#include <map>
 #include <string>
-#include <vector>
+#include <string_view>
 
 namespace sotto::llama {
 
-// One metadata entry of a GGUF file, reduced to the properties that the checks need.
-struct GgufValue {
-    std::uint32_t type = 0; // gguf_type of the value, or of an array's elements
-    bool is_array = false;
-    std::uint64_t count = 1;
-    std::vector<double> numbers; // the value, or the first kGgufKeptNumbers elements of an array
-    std::string text;            // a single short string
-    double cubes = 0;            // token list only: sum of the cubes of the tokens' lengths in bytes
-    std::bitset<256> begins;     // token list only, decoded as for RWKV: first bytes of all tokens
-    std::bitset<256> alone;      // token list only, decoded as for RWKV: tokens of a single byte
-};
-using GgufValues = std::map<std::string, GgufValue, std::less<>>;
-
-constexpr std::size_t kGgufKeptNumbers = 1024;
-
-struct GgufTensor {
-    std::string name;
-    std::uint32_t type = 0; // ggml_type
-    std::vector<std::uint64_t> extents;
-    std::uint64_t elements = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t offset = 0; // offset of the tensor's data, relative to the start of all data
-};
-using GgufTensors = std::map<std::string, GgufTensor, std::less<>>;
+using GgufValue = gguf::Value;
+using GgufValues = gguf::Values;
+using GgufTensor = gguf::Tensor;
+using GgufTensors = gguf::Tensors;
 
 // Properties of a validated file.
 struct GgufFacts {
@@ -70,6 +49,8 @@ void check_gguf_tensors(const GgufTensors& tensors);
 // tensors.
 void check_projector_tensors(const GgufValues& values, const GgufTensors& tensors);
 // Returns the number stored under `key`, or `otherwise` if there is no single number.
-double gguf_number(const GgufValues& values, std::string_view key, double otherwise);
+inline double gguf_number(const GgufValues& values, std::string_view key, double otherwise) {
+    return gguf::number_of(values, key, otherwise);
+}
 
 } // namespace sotto::llama

@@ -321,11 +321,6 @@ void check_split(const GgufValues& values) {
 
 } // namespace
 
-double gguf_number(const GgufValues& values, std::string_view key, double otherwise) {
-    const auto found = values.find(key);
-    return found == values.end() || found->second.numbers.empty() ? otherwise : found->second.numbers.front();
-}
-
 void check_gguf_values(const GgufValues& values) {
     const auto named = values.find("general.architecture");
     if (named == values.end() || named->second.text.empty()) {

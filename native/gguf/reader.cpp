@@ -1,10 +1,12 @@
 // Reads a GGUF header sequentially, and validates all lengths in it.
-#include "file/gguf_reader.hpp"
+#include "gguf/reader.hpp"
+
+#include "abi/error.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-namespace sotto::llama {
+namespace sotto::gguf {
 namespace {
 
 constexpr std::uint64_t kBufferBytes = 256 * 1024;
@@ -19,7 +21,7 @@ constexpr std::uint64_t kBufferBytes = 256 * 1024;
 
 } // namespace
 
-std::string GgufReader::text(std::uint64_t max) {
+std::string Reader::text(std::uint64_t max) {
     const auto size = number<std::uint64_t>();
     if (size > max) {
         throw Error(
@@ -31,7 +33,7 @@ std::string GgufReader::text(std::uint64_t max) {
     return text_of(size);
 }
 
-std::string GgufReader::text_of(std::uint64_t size) {
+std::string Reader::text_of(std::uint64_t size) {
     if (size > left()) {
         too_short(position_, size);
     }
@@ -40,14 +42,14 @@ std::string GgufReader::text_of(std::uint64_t size) {
     return text;
 }
 
-void GgufReader::skip(std::uint64_t count) {
+void Reader::skip(std::uint64_t count) {
     if (count > left()) {
         too_short(position_, count);
     }
     position_ += count;
 }
 
-void GgufReader::bytes(void* out, std::size_t count) {
+void Reader::bytes(void* out, std::size_t count) {
     if (count > left()) {
         too_short(position_, count);
     }
@@ -65,10 +67,10 @@ void GgufReader::bytes(void* out, std::size_t count) {
     }
 }
 
-void GgufReader::fill() {
+void Reader::fill() {
     buffer_.resize(static_cast<std::size_t>(std::min(kBufferBytes, left())));
     buffered_from_ = position_;
     source_.read(position_, buffer_.data(), buffer_.size());
 }
 
-} // namespace sotto::llama
+} // namespace sotto::gguf

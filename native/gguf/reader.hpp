@@ -1,17 +1,17 @@
 // Reads a GGUF header sequentially, and validates all lengths in it.
 #pragma once
 
-#include "file/source.hpp"
+#include "gguf/source.hpp"
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace sotto::llama {
+namespace sotto::gguf {
 
-class GgufReader {
+class Reader {
 public:
-    explicit GgufReader(Source& source) : source_(source) {}
+    explicit Reader(Source& source) : source_(source) {}
 
     // All functions that read throw Error(SOTTO_ERROR_MODEL) at the end of the file.
     template <typename T>
@@ -25,6 +25,7 @@ public:
     void skip(std::uint64_t count);
 
     std::uint64_t position() const noexcept { return position_; }
+    std::uint64_t size() const noexcept { return source_.size(); }
     std::uint64_t left() const noexcept { return source_.size() - position_; }
 
 private:
@@ -37,4 +38,4 @@ private:
     std::vector<char> buffer_;
 };
 
-} // namespace sotto::llama
+} // namespace sotto::gguf
