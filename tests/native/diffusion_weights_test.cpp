@@ -158,6 +158,7 @@ TEST_CASE("a damaged safetensors file is refused with the reason") {
         {one("[1,1,1,1,1,2]", 4), "6 dimensions"},
         {one("[1]", 16, "C64"), "unsupported type 'C64'"},
         {one("[4]", 16, "I32"), "integers of type I32"},
+        {safetensors('{' + entry("x.weight", "I64", "[1]", 0, 8) + '}', 8), "integers of type I64"},
         {two(2, 6), "data at 2; expected 4"},
         {two(6, 10), "data at 6; expected 4"},
         {two(8, 4), "data from 8 to 4"},
@@ -351,6 +352,9 @@ TEST_CASE("sizes that stable-diffusion.cpp derives from shapes are checked") {
     CHECK(contains(check({fact("txt_in.weight", {64, 4096})}), "extent 64"));
     CHECK(contains(check({fact("txt_in.weight", {1 << 20, 4096})}), "extent 1048576"));
     CHECK(check({fact("txt_in.weight", {3072, 4096})}) == kAccepted);
+    CHECK(check({fact("x_embedder.proj.weight", {1536, 16, 2, 2})}, kPrefix) == kAccepted);
+    CHECK(check({fact("x_embedder.proj.weight", {1536, 64})}, kPrefix) == kAccepted);
+    CHECK(contains(check({fact("x_embedder.proj.weight", {64, 16, 2, 2})}, kPrefix), "extent 64"));
     CHECK(contains(check({fact("decoder.conv_in.weight", {8192, 4, 3, 3})}, "vae."), "extent 8192"));
 
     const auto table = [](std::int64_t rows) { return fact("model.embed_tokens.weight", {rows, 2560}); };

@@ -41,6 +41,7 @@ struct Limit {
     std::int64_t min;
     std::int64_t max;
     std::int64_t multiple;
+    std::size_t rank = 0; // the least rank of a tensor that is looked at
 };
 
 // Extents that set the sizes of other tensors.
@@ -49,14 +50,14 @@ constexpr std::array<Limit, 14> kLimits = {{
     {"txt_in.weight", 1, kHead, kMaxWidth, kHead},
     {".norm.key_norm.scale", 0, kHead, kHead, 1},
     {"img_in_patch.weight", 0, 1, kMaxPatch, 1},
-    {"x_embedder.proj.weight", 0, 1, kMaxPatch, 1},
-    {"x_embedder.proj.weight", 2, 1, kMaxChannels, 1},
-    {"x_embedder.proj.weight", 3, kHead, kMaxWidth, kHead / 2},
+    {"x_embedder.proj.weight", 0, 1, kMaxPatch, 1, 4},
+    {"x_embedder.proj.weight", 2, 1, kMaxChannels, 1, 4},
+    {"x_embedder.proj.weight", 3, kHead, kMaxWidth, kHead / 2, 4},
     {"text_proj.weight", 0, 1, kMaxInner, 1},
     {"layers.0.self_attention.norm_q.weight", 0, kHead, kHead, 1},
     {"embed_tokens.weight", 0, 1, kMaxWidth, 1},
     {"layers.0.mlp.gate_proj.weight", 1, 1, kMaxInner, 1},
-    {"decoder.conv_in.weight", 3, 1, kMaxChannels, 1},
+    {"decoder.conv_in.weight", 3, 1, kMaxChannels, 1, 4},
     {"token_embd.weight", 0, 1, kMaxWidth, 1},
     {"blk.0.ffn_gate.weight", 1, 1, kMaxInner, 1},
 }};
@@ -64,8 +65,8 @@ constexpr std::array<Limit, 14> kLimits = {{
 void check_limits(const TensorFact& tensor, std::string_view name) {
     for (const auto& limit : kLimits) {
         const auto found = extent(tensor, limit.index);
-        if (name.ends_with(limit.end) &&
-            (found < limit.min || found > limit.max || found % limit.multiple != 0)) {
+        const bool matches = name.ends_with(limit.end) && tensor.shape.size() >= limit.rank;
+        if (matches && (found < limit.min || found > limit.max || found % limit.multiple != 0)) {
             refuse_tensor(
                 tensor.name,
                 "extent " + std::to_string(found) + "; expected a multiple of " +

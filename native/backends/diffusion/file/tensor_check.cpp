@@ -74,7 +74,8 @@ bool is_marker(std::string_view name) {
 bool is_counter(std::string_view name, std::uint64_t elements) {
     const auto last = last_component(name);
     return is_marker(name) || last == "position_ids" ||
-           (elements == 1 && is_one_of(last, {"alpha", "num_updates", "num_batches_tracked"}));
+           (elements == 1 &&
+            (last == name || is_one_of(last, {"alpha", "num_updates", "num_batches_tracked"})));
 }
 
 } // namespace
