@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import resource
 import sys
@@ -65,6 +66,7 @@ class Theirs:
             cfg_scale=fields["guidance_scale"],
             sample_steps=fields["steps"],
             seed=fields["seed"],
+            eta=math.inf,  # the sampler's own, as the C API has it
             progress_callback=lambda *_: told.append(time.perf_counter()),
         )
         return bytes(image.convert("RGBA").tobytes())

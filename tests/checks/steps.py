@@ -10,6 +10,7 @@ from . import csharp, packages, speech, tavern, unity, unity_shim, unreal
 from .cross import WINE_NEEDS, check_windows, look_at
 from .csharp import check_csharp
 from .demo import DEMO
+from .diffusion import check_diffusion
 from .godot import check_godot
 from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, ctest, is_full, last_line, run
 from .images import check_images
@@ -280,6 +281,7 @@ STEPS = [
     Step("package", "C and C++ programs on the installed library", check_package, after=["build", "wheel"]),
     Step("python", "Python tests", check_python, after=["build", "wheel"]),
     Step("matting", "removal of backgrounds on ONNX Runtime", check_matting, after=["build"]),
+    Step("diffusion", "images of tiny models on stable-diffusion.cpp", check_diffusion, after=["build"]),
     Step(
         "speech",
         "models of CTranslate2: they hear, write, embed, translate",
