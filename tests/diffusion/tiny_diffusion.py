@@ -78,7 +78,7 @@ def transformer(seed: int = 0, prefix: str = "") -> Weights:
 def _stream(weights: Weights, name: str) -> None:
     weights.linear(f"{name}_mod.lin", WIDTH, 6 * WIDTH, gain=2)
     weights.linear(f"{name}_attn.qkv", WIDTH, 3 * WIDTH)
-    _query_and_key(weights, f"{name}_attn.norm")
+    query_and_key(weights, f"{name}_attn.norm")
     weights.linear(f"{name}_attn.proj", WIDTH, WIDTH, gain=6)
     weights.linear(f"{name}_mlp.gate_proj", WIDTH, HIDDEN)
     weights.linear(f"{name}_mlp.up_proj", WIDTH, HIDDEN)
@@ -89,10 +89,11 @@ def _single(weights: Weights, name: str) -> None:
     weights.linear(f"{name}.modulation.lin", WIDTH, 3 * WIDTH, gain=2)
     weights.linear(f"{name}.linear1", WIDTH, 3 * WIDTH + 2 * HIDDEN)
     weights.linear(f"{name}.linear2", WIDTH + HIDDEN, WIDTH)
-    _query_and_key(weights, f"{name}.norm")
+    query_and_key(weights, f"{name}.norm")
 
 
-def _query_and_key(weights: Weights, name: str) -> None:
+def query_and_key(weights: Weights, name: str) -> None:
+    """Adds the norms of queries and keys."""
     for part in ("query_norm", "key_norm"):
         weights.full(f"{name}.{part}.scale", WIDTH, value=2.0)  # a prompt's tokens stand out
 
