@@ -40,7 +40,7 @@ LIMITS = {"step_ratio": ("<=", 1.03), "memory_ratio": ("<=", 1.05), "psnr_db": (
 class Case(NamedTuple):
     """A model, and the pictures that it is asked for."""
 
-    model: str  # "tiny" or "sd1"
+    model: str  # "tiny", "small" or "sd1"
     size: int
     steps: int
     guidance: float
@@ -48,6 +48,7 @@ class Case(NamedTuple):
 
 CASES = {
     "tiny": Case("tiny", 256, 20, 1.0),
+    "small-256": Case("small", 256, 4, 4.0),
     "sd1-256": Case("sd1", 256, 4, 4.0),
     "sd1-512": Case("sd1", 512, 3, 1.0),
 }
@@ -60,7 +61,7 @@ def model(name: str) -> dict[str, Any]:
         return {"path": str(parts.diffusion), "parts": parts.options}
     path = FOLDER / f"{name}.gguf"
     if not path.exists():
-        sd1_shape.sd1(path.with_suffix(".part")).rename(path)
+        sd1_shape.sd1(path.with_suffix(".part"), small=name == "small").rename(path)
     return {"path": str(path), "parts": {}}
 
 
