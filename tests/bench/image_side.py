@@ -55,7 +55,7 @@ class Theirs:
         paths = {f"{name}_path": part for name, part in parts.items()}
         if "diffusion_model" not in parts:
             paths["model_path"] = path
-        self.made = made(**paths, vae_decode_only=True, n_threads=self.threads, verbose=False)
+        self.made = made(**paths, n_threads=self.threads, verbose=False)
 
     def picture(self, fields: dict[str, Any], told: list[float]) -> bytes:
         """Returns the pixels: RGBA. Adds the time of each denoise step's end to `told`."""
