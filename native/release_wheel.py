@@ -107,7 +107,8 @@ def look_into(file: Path) -> tuple[list[str], dict[str, str]]:
         told = headers(content)
         wrong += [f"{name} {what}" for what in problems(told)]
         seen[name] = ".".join(map(str, highest_glibc(told)))
-    modules = ["sotto_proxy.so", "sotto_onnx.so", *(f"sotto_llama-{tier}.so" for tier in TIERS)]
+    tiered = [f"sotto_{backend}-{tier}.so" for backend in ("llama", "diffusion") for tier in TIERS]
+    modules = ["sotto_proxy.so", "sotto_onnx.so", *tiered]
     whole = ["libsotto.so", *modules] if file.suffix == ".whl" else []
     return wrong + [f"there is no {name}" for name in whole if name not in seen], seen
 

@@ -16,7 +16,7 @@ from build_folder import Installed
 from release import ROOT, PackagingError, sibling
 
 CORE, MODULE, VULKAN, CUDA = "core", "sotto_llama", "sotto_llama_vulkan", "sotto_llama_cuda"
-PROXY, ONNX = "sotto_proxy", "sotto_onnx"
+PROXY, ONNX, DIFFUSION = "sotto_proxy", "sotto_onnx", "sotto_diffusion"
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,9 @@ def vendored(sources: PinnedSources) -> Iterator[Part]:
     release: tuple[str, ...] = ("MAJOR", "MINOR", "RELEASE")
 
     def part(name: str, version: str, licence: str, repository: str, file: str, **more: str) -> Part:
-        users = {"nlohmann-json": (CORE, MODULE, PROXY, ONNX), "xxHash": (CORE, MODULE)}
-        users |= {"cpp-httplib": (PROXY,), "base64.hpp": (MODULE, ONNX)}
+        users = {"nlohmann-json": (CORE, MODULE, PROXY, ONNX, DIFFUSION), "xxHash": (CORE, MODULE)}
+        users |= {"cpp-httplib": (PROXY,), "base64.hpp": (MODULE, ONNX, DIFFUSION)}
+        users |= {"llamafile-sgemm": (MODULE, DIFFUSION)}
         purl = f"pkg:github/{repository}" + (f"@v{version}" if re.fullmatch(r"[\d.]+", version) else "")
         return Part(
             name,
@@ -160,24 +161,26 @@ def archived(sources: PinnedSources) -> Iterator[Part]:
         sources.llama / "ggml" / "CMakeLists.txt", r"set\(GGML_VERSION_", ("MAJOR", "MINOR", "PATCH")
     )
     purl = f"pkg:github/ggml-org/ggml@v{ggml}"
-    yield Part("ggml", ggml, "MIT", purl, digest, pinned, (MODULE,), text)
+    yield Part("ggml", ggml, "MIT", purl, digest, pinned, (MODULE, DIFFUSION), text)
     zstd = sources.numbers(sources.zstd / "zstd.h", "ZSTD_VERSION_", ("MAJOR", "MINOR", "RELEASE"))
     purl = f"pkg:pypi/zstandard@{sources.zstd_version}"
     pinned = f"source distribution zstandard {sources.zstd_version}"
     digest = sources.archive_hash("zstandard")
     yield Part("Zstandard", zstd, "BSD-3-Clause", purl, digest, pinned, (CORE,), "Zstandard")
-    for name, package, licence, user in (
-        ("RE2", "grpcio", "BSD-3-Clause", CORE),
-        ("darts-clone", "sentencepiece", "BSD-3-Clause", CORE),
-        ("BoringSSL", "grpcio", "Apache-2.0", PROXY),
-        ("Wuffs", "pywuffs", "Apache-2.0 OR MIT", ONNX),
-        ("libwebp", "stable-diffusion-cpp-python", "BSD-3-Clause", ONNX),
-        ("zlib", "grpcio", "Zlib", ONNX),
+    images = (ONNX, DIFFUSION)
+    for name, package, licence, used in (
+        ("RE2", "grpcio", "BSD-3-Clause", (CORE,)),
+        ("darts-clone", "sentencepiece", "BSD-3-Clause", (CORE,)),
+        ("BoringSSL", "grpcio", "Apache-2.0", (PROXY,)),
+        ("Wuffs", "pywuffs", "Apache-2.0 OR MIT", images),
+        ("libwebp", "stable-diffusion-cpp-python", "BSD-3-Clause", images),
+        ("stable-diffusion.cpp", "stable-diffusion-cpp-python", "MIT", (DIFFUSION,)),
+        ("zlib", "grpcio", "Zlib", images),
     ):
         pinned = f"{package} {sibling('licences').pinned(package)}"
         purl = f"pkg:pypi/{pinned.replace(' ', '@')}"
         digest = sources.archive_hash(package)
-        yield Part(name, pinned, licence, purl, digest, f"source distribution {pinned}", (user,), name)
+        yield Part(name, pinned, licence, purl, digest, f"source distribution {pinned}", used, name)
     found = re.search(r'SQLITE_VERSION +"([\d.]+)"', (sources.sqlite / "sqlite3.h").read_text("utf-8"))
     assert found, "sqlite3.h names no version"
     purl, pinned = f"pkg:pypi/sqlean-py@{sources.sqlean_version}", f"sqlean-py {sources.sqlean_version}"
@@ -232,7 +235,7 @@ def of_cards(sources: PinnedSources) -> Iterator[Part]:
 def compiler_runtime(build: Installed) -> Part | None:
     """Returns the compiler's runtime libraries, linked statically; None if the compiler is unknown."""
     compiler, version = build.compiler
-    used = (CORE, MODULE, PROXY, ONNX)
+    used = (CORE, MODULE, PROXY, ONNX, DIFFUSION)
     source = f"linked by the compiler of {build.platform.name}"
     if compiler == "GNU":
         licence = "GPL-3.0-or-later WITH GCC-exception-3.1"
@@ -245,7 +248,7 @@ def compiler_runtime(build: Installed) -> Part | None:
 
 def users(library: str) -> set[str]:
     """Returns the names in Part.used_by that stand for the library with this file name."""
-    for module in (PROXY, ONNX):
+    for module in (PROXY, ONNX, DIFFUSION):
         if module in library:
             return {module}
     if "sotto_llama" not in library:

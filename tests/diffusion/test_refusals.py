@@ -105,10 +105,16 @@ def test_odd_prompts_are_drawn(painter: sotto.Engine, text: str) -> None:
 
 def test_a_prompt_that_takes_too_much_memory_is_refused(painter: sotto.Engine) -> None:
     before = painter.memory()["used"]
-    last = refused(painter, "m", prompt="word " * 13_000)
+    last = refused(painter, "m", prompt="word " * 819)
     assert last.status == sotto.Status.MEMORY
     assert "takes more memory than the model was opened with" in last.error
     assert painter.memory()["used"] == before and paint(painter, "m")["data"]
+
+
+@pytest.mark.parametrize("field", ["prompt", "negative_prompt"])
+def test_a_text_that_is_too_long_is_refused(painter: sotto.Engine, field: str) -> None:
+    last = refused(painter, "m", **{"prompt": "a fox", field: "word " * 13_000})
+    assert f"invalid {field} '65000 bytes': expected at most 4,096 bytes" in last.error
 
 
 def test_a_model_without_from_image_takes_no_image(engine: sotto.Engine, parts: Parts) -> None:

@@ -128,6 +128,7 @@ def test_every_row_of_the_notices_is_a_component() -> None:
         ("sotto_llama_cuda-native.so", {"sotto_llama", "sotto_llama_cuda"}),
         ("sotto_proxy.dll", {"sotto_proxy"}),
         ("sotto_onnx.so", {"sotto_onnx"}),
+        ("sotto_diffusion-x86-64-v3.so", {"sotto_diffusion"}),
     ],
 )
 def test_parts_go_by_the_name_of_the_library(library: str, expected: set[str]) -> None:

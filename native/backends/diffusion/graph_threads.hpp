@@ -19,8 +19,8 @@ public:
     // `most`: of a pool; 0: no limit.
     explicit GraphThreads(std::uint32_t most) noexcept : most_(most) {}
 
-    // Returns a pool of `granted` threads, the calling thread included, or of the most that it may have. Throws
-    // Error if the system has no thread left.
+    // Returns a pool of `granted` threads, the calling thread included, or of the most that it may have.
+    // Throws Error if the system has no thread left.
     ggml_threadpool* pool(std::uint32_t granted);
     // Threads of the pool.
     std::uint32_t size() const noexcept { return size_; }

@@ -1,7 +1,9 @@
 // What a thread that loads a model does for stable-diffusion.cpp.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <new>
 
 #include "backends/diffusion/run.hpp"
 
@@ -17,7 +19,17 @@ public:
     }
     void report(float share) const { report_(share); }
 
+    // Called on any thread that loads, if it failed.
+    void fail() const noexcept { failed_ = true; }
+    // Throws std::bad_alloc if a thread failed, which is for lack of memory: the files are checked.
+    void check() const {
+        if (failed_) {
+            throw std::bad_alloc();
+        }
+    }
+
 private:
+    mutable std::atomic<bool> failed_{false};
     const std::function<void(float)>& report_;
 };
 

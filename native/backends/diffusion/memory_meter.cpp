@@ -1,17 +1,21 @@
 #include "backends/diffusion/memory_meter.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include <ggml-alloc.h>
 #include <ggml-backend.h>
-
-#include "runtime/fence.hpp"
+#include <ggml.h>
 
 namespace sotto::diffusion {
 namespace {
 
 thread_local MemoryMeter* current_meter = nullptr;
+
+// A refused buffer of the calling thread: see throw_if_refused().
+enum class Refusal : std::uint8_t { none, refused, undone };
+thread_local Refusal refusal = Refusal::none;
 
 } // namespace
 
@@ -26,17 +30,23 @@ MemoryMeter* MemoryMeter::current() noexcept {
 }
 
 bool MemoryMeter::set(const void* owner, std::size_t bytes) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (limit_ != 0 && held_ - owners_[owner] + bytes > limit_) {
+            refused_ = true;
+            return false;
+        }
+    }
+    count(owner, bytes);
+    return true;
+}
+
+void MemoryMeter::count(const void* owner, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     auto& owned = owners_[owner];
-    const auto held = held_ - owned + bytes;
-    if (limit_ != 0 && held > limit_) {
-        refused_ = true;
-        return false;
-    }
+    held_ += bytes - owned;
     owned = bytes;
-    held_ = held;
-    peak_ = std::max(peak_, held);
-    return true;
+    peak_ = std::max(peak_, held_);
 }
 
 void MemoryMeter::remove(const void* owner) noexcept {
@@ -70,11 +80,33 @@ void MemoryMeter::limit_to(std::uint64_t bytes) {
 // Sources of stable-diffusion.cpp call these instead of ggml's functions: see hooks.hpp.
 
 bool reserve(ggml_gallocr_t allocator, ggml_cgraph* graph) {
-    if (!ggml_gallocr_reserve(allocator, graph)) {
-        return false;
-    }
     auto* const meter = MemoryMeter::current();
-    return meter == nullptr || meter->set(allocator, ggml_gallocr_get_buffer_size(allocator, 0));
+    if (meter == nullptr) {
+        return ggml_gallocr_reserve(allocator, graph);
+    }
+    std::size_t bytes = 0;
+    ggml_gallocr_reserve_n_size(allocator, graph, nullptr, nullptr, &bytes);
+    const bool reserved = meter->set(allocator, bytes) && ggml_gallocr_reserve(allocator, graph);
+    if (!reserved) {
+        refusal = Refusal::refused;
+    }
+    return reserved;
+}
+
+// A later graph may need more than the first one.
+bool allocate_graph(ggml_gallocr_t allocator, ggml_cgraph* graph) {
+    const bool allocated = ggml_gallocr_alloc_graph(allocator, graph);
+    if (auto* const meter = MemoryMeter::current(); meter != nullptr) {
+        meter->count(allocator, ggml_gallocr_get_buffer_size(allocator, 0));
+    }
+    return allocated;
+}
+
+void throw_if_refused() {
+    if (refusal == Refusal::undone) {
+        refusal = Refusal::none;
+        throw std::bad_alloc();
+    }
 }
 
 void free_allocator(ggml_gallocr_t allocator) {
@@ -82,16 +114,25 @@ void free_allocator(ggml_gallocr_t allocator) {
         meter->remove(allocator);
     }
     ggml_gallocr_free(allocator);
+    if (refusal == Refusal::refused) {
+        refusal = Refusal::undone;
+    }
 }
 
 ggml_backend_buffer_t allocate_tensors(ggml_context* context, ggml_backend_t backend) {
     auto* const buffer = ggml_backend_alloc_ctx_tensors(context, backend);
-    auto* const meter = MemoryMeter::current();
-    if (buffer == nullptr || meter == nullptr || meter->set(buffer, ggml_backend_buffer_get_size(buffer))) {
-        return buffer;
+    if (buffer == nullptr) {
+        if (ggml_get_first_tensor(context) != nullptr) {
+            throw std::bad_alloc();
+        }
+        return nullptr;
     }
-    ggml_backend_buffer_free(buffer);
-    return nullptr;
+    auto* const meter = MemoryMeter::current();
+    if (meter != nullptr && !meter->set(buffer, ggml_backend_buffer_get_size(buffer))) {
+        ggml_backend_buffer_free(buffer);
+        throw std::bad_alloc();
+    }
+    return buffer;
 }
 
 void free_buffer(ggml_backend_buffer_t buffer) {

@@ -25,8 +25,9 @@ public:
     // The calling thread's meter, or null.
     static MemoryMeter* current() noexcept;
 
-    // Counts `bytes` for `owner`, in place of what it had. Returns false, and counts nothing, beyond the
-    // limit.
+    // Counts `bytes` for `owner`, in place of what it had.
+    void count(const void* owner, std::size_t bytes);
+    // As count(), within the limit. Returns false, and counts nothing, beyond it.
     bool set(const void* owner, std::size_t bytes);
     void remove(const void* owner) noexcept;
 
@@ -46,5 +47,10 @@ private:
     std::uint64_t limit_ = 0;
     bool refused_ = false;
 };
+
+// Throws std::bad_alloc if a compute buffer was refused to the calling thread, and stable-diffusion.cpp has
+// undone what it had begun: not all of its callers notice that nothing was computed. Called where it logs an
+// error.
+void throw_if_refused();
 
 } // namespace sotto::diffusion

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/diffusion/model_files.hpp"
 #include "runtime/guard.hpp"
 
 namespace sotto::diffusion {
@@ -19,38 +20,13 @@ constexpr std::uint64_t kBytesPerPixel = 64;
 constexpr std::uint64_t kGraphs = std::uint64_t{16} << 20; // bytes of the tables of a graph
 constexpr std::uint64_t kPerPixelAtMost = 9'000;           // an estimate, before a model is loaded
 
-std::filesystem::path system_path(const std::string& path) {
-    return std::filesystem::path(std::u8string(path.begin(), path.end()));
-}
-
-// Makes the paths of a model's parts absolute: they are relative to the folder of its file.
-Options resolved(Options options, const std::string& path) {
-    const auto folder = system_path(path).parent_path();
-    for (auto* part :
-         {&options.diffusion_model,
-          &options.clip_l,
-          &options.clip_g,
-          &options.t5xxl,
-          &options.llm,
-          &options.vae,
-          &options.taesd,
-          &options.control_net}) {
-        if (!part->empty()) {
-            const auto whole = (folder / system_path(*part)).u8string();
-            part->assign(whole.begin(), whole.end());
-        }
-    }
-    return options;
-}
-
-Options options_of(const sotto_model_source& source) {
+void check_source(const sotto_model_source& source) {
     if (source.files != nullptr) {
         throw Error(
             SOTTO_ERROR_UNSUPPORTED,
             "diffusion models are read from the file system: load this one without file access functions"
         );
     }
-    return resolved(read_options(llama::view(source.options)), std::string(llama::view(source.path)));
 }
 
 std::uint32_t floor_to(std::uint32_t side, std::uint32_t step) noexcept {
@@ -85,7 +61,8 @@ void fill(sotto_model_info& info) {
 } // namespace
 
 Model::Model(const sotto_model_source& source, const sotto_backend_host& host)
-    : host_(host), options_(options_of(source)) {
+    : host_(host), options_(read_options(llama::view(source.options))) {
+    check_source(source);
     bool cancelled = false;
     const auto report = [&](float share) {
         constexpr float kLoaded = 0.95F;
@@ -94,7 +71,7 @@ Model::Model(const sotto_model_source& source, const sotto_backend_host& host)
     const llama::Call call(host, llama::Call::Abort::Throws);
     const std::string path(llama::view(source.path));
     report(0);
-    network_ = std::make_unique<Network>(path, options_, report);
+    network_ = std::make_unique<Network>(check_files(path, options_), report);
     const auto& facts = network_->facts();
     const auto own = static_cast<std::uint32_t>(facts.side);
     const auto width = options_.width != 0 ? options_.width : own;
@@ -157,10 +134,13 @@ void Model::describe(sotto_model_info& info) const {
 
 void measure(const sotto_model_source& source, sotto_model_info& info) {
     constexpr std::uint64_t kSide = 1'024;
-    const auto options = options_of(source);
+    check_source(source);
+    const std::string path(llama::view(source.path));
+    const auto files = check_files(path, read_options(llama::view(source.options)));
+    const auto& options = files.options;
     fill(info);
-    for (const auto& path :
-         {std::string(llama::view(source.path)),
+    for (const auto& file :
+         {files.checkpoint,
           options.diffusion_model,
           options.clip_l,
           options.clip_g,
@@ -170,7 +150,7 @@ void measure(const sotto_model_source& source, sotto_model_info& info) {
           options.taesd,
           options.control_net}) {
         std::error_code failed;
-        const auto bytes = path.empty() ? 0 : std::filesystem::file_size(system_path(path), failed);
+        const auto bytes = file.empty() ? 0 : std::filesystem::file_size(system_path(file), failed);
         info.weights += failed ? 0 : bytes;
     }
     const auto own = options.width != 0 ? std::uint64_t{options.width} * options.height : kSide * kSide;

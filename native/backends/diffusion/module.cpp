@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <nlohmann/json.hpp>
+#include <stable-diffusion.h>
 
 #include "backends/diffusion/model.hpp"
 #include "isa/isa_tier.hpp"
@@ -130,6 +131,7 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     check_size(*theirs);
     check_size(host);
     llama::take_over_ggml();
+    sd_set_preview_callback(nullptr, PREVIEW_PROJ, 1, true, false, nullptr); // see preview_callback()
     static const bool told = (llama::end_with_process(), true);
     (void)told;
     auto made = std::make_unique<Backend>(Backend{host, {}});

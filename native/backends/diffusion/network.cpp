@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -35,10 +36,11 @@ Value named(const std::string& name, Value count, NameOf&& name_of, Value otherw
     return otherwise;
 }
 
-sd_ctx_params_t params_of(const std::string& path, const Options& options) {
+sd_ctx_params_t params_of(const ModelFiles& files) {
+    const auto& options = files.options;
     sd_ctx_params_t params;
     sd_ctx_params_init(&params);
-    params.model_path = options.diffusion_model.empty() ? path.c_str() : nullptr;
+    params.model_path = files.checkpoint.c_str();
     params.diffusion_model_path = options.diffusion_model.c_str();
     params.clip_l_path = options.clip_l.c_str();
     params.clip_g_path = options.clip_g.c_str();
@@ -106,6 +108,17 @@ private:
     sd_img_gen_params_t params_{};
 };
 
+Error too_large(const PictureRequest& request) {
+    return Error(
+        SOTTO_ERROR_MEMORY,
+        "an image of " + std::to_string(request.width) + "x" + std::to_string(request.height) +
+            " pixels from a prompt of " + std::to_string(request.prompt.size()) +
+            " bytes takes more memory than the model was opened with; shorten the prompt, or raise the load "
+            "option "
+            "max_pixels"
+    );
+}
+
 struct FreeImages {
     void operator()(sd_image_t* images) const noexcept {
         std::free(images->data);
@@ -115,13 +128,14 @@ struct FreeImages {
 
 } // namespace
 
-Network::Network(const std::string& path, const Options& options, const std::function<void(float)>& report)
-    : options_(options) {
+Network::Network(const ModelFiles& files, const std::function<void(float)>& report)
+    : options_(files.options) {
     const MemoryMeter::Scope counted(meter_);
     const LoadRun run(report);
-    llama::require_threads(load_threads(options));
-    const auto params = params_of(path, options);
+    llama::require_threads(load_threads(options_));
+    const auto params = params_of(files);
     context_.reset(new_sd_ctx(&params));
+    run.check();
     if (context_ == nullptr) {
         Call::current()->refuse("the file is no diffusion model that stable-diffusion.cpp knows");
     }
@@ -140,16 +154,14 @@ Network::~Network() {
 std::optional<RgbImage> Network::generate(const PictureRequest& request, std::uint32_t index) {
     const MemoryMeter::Scope counted(meter_);
     const Parameters params(request, index, options_, facts_);
-    const std::unique_ptr<sd_image_t, FreeImages> made(generate_image(context_.get(), &params.get()));
-    if (meter_.take_refused()) {
-        throw Error(
-            SOTTO_ERROR_MEMORY,
-            "an image of " + std::to_string(request.width) + "x" + std::to_string(request.height) +
-                " pixels from a prompt of " + std::to_string(request.prompt.size()) +
-                " bytes takes more memory than the model was opened with; shorten the prompt, or raise the "
-                "load "
-                "option max_pixels"
-        );
+    std::unique_ptr<sd_image_t, FreeImages> made;
+    try {
+        made.reset(generate_image(context_.get(), &params.get()));
+    } catch (const std::bad_alloc&) {
+        if (meter_.take_refused()) {
+            throw too_large(request);
+        }
+        throw;
     }
     if (made == nullptr || made->data == nullptr) {
         return std::nullopt;

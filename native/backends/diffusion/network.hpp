@@ -11,6 +11,7 @@
 #include <sotto/module.h>
 
 #include "backends/diffusion/memory_meter.hpp"
+#include "backends/diffusion/model_files.hpp"
 #include "backends/diffusion/options.hpp"
 #include "backends/diffusion/request.hpp"
 #include "backends/diffusion/sd_cpp/sd_facts.hpp"
@@ -28,7 +29,7 @@ struct RgbImage {
 class Network {
 public:
     // Loads a model. `report` gets the progress, 0 to 1. Throws Error.
-    Network(const std::string& path, const Options& options, const std::function<void(float)>& report);
+    Network(const ModelFiles& files, const std::function<void(float)>& report);
     ~Network();
     Network(const Network&) = delete;
     Network& operator=(const Network&) = delete;

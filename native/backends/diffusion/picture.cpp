@@ -115,6 +115,7 @@ void Picture::generate_all() {
             }
             Call::current()->refuse("stable-diffusion.cpp generated no image");
         }
+        keep_unmasked(*image);
         finish(*image, index_);
     }
 }
@@ -128,6 +129,18 @@ std::optional<RgbImage> Picture::start_image() const {
         );
     }
     return image;
+}
+
+// Decoding changes all pixels slightly, also those that the mask keeps.
+void Picture::keep_unmasked(RgbImage& image) const {
+    const auto& [start, mask, strength] = request_.start;
+    for (std::size_t i = 0; i < mask.count(); ++i) {
+        if (mask.pixels[i * image::kRgba] == 0) {
+            std::copy_n(
+                start.pixels.data() + i * image::kRgba, image::kRgb, image.pixels.data() + i * image::kRgb
+            );
+        }
+    }
 }
 
 void Picture::finish(const RgbImage& image, std::uint32_t index) {
@@ -222,7 +235,7 @@ void Picture::keep_preview(int step, const sd_image_t& image) {
         const RgbImage preview{image.width, image.height, {image.data, image.data + bytes}};
         auto info = about(preview, index_);
         info["partial"] = true;
-        info["partial_image_index"] = at;
+        info["partial_image_index"] = at - 1;
         info["step"] = step;
         ready_ = {encode(preview, index_), info.dump()};
     }

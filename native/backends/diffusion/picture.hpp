@@ -36,6 +36,7 @@ private:
     void work(Turns& turns);
     void generate_all();
     std::optional<RgbImage> start_image() const;
+    void keep_unmasked(RgbImage& image) const;
     void finish(const RgbImage& image, std::uint32_t index);
     std::string encode(const RgbImage& image, std::uint32_t index) const;
     nlohmann::json about(const RgbImage& image, std::uint32_t index) const;

@@ -176,6 +176,21 @@ std::uint32_t read_seed(const Json& body) {
     return seed < 0 ? std::random_device{}() : static_cast<std::uint32_t>(seed);
 }
 
+// stable-diffusion.cpp looks for weights like "(word:1.2)" with std::regex, which recurses for each
+// character.
+std::string read_prompt(const Json& body, const char* name) {
+    constexpr std::size_t kMaxBytes = 4'096;
+    auto prompt = value_or<std::string>(body, name, "");
+    if (prompt.size() > kMaxBytes) {
+        throw invalid_argument(
+            name,
+            std::to_string(prompt.size()) + " bytes",
+            "at most 4,096 bytes for this model; shorten the text"
+        );
+    }
+    return prompt;
+}
+
 void read_output(OutputForm& output, const Json& body, const Limits& limits) {
     output.previews = value_or(body, field::partial_images.name, output.previews);
     output.format = value_or(body, field::output_format.name, output.format);
@@ -194,8 +209,8 @@ PictureRequest read_request(std::string_view text, const Limits& limits) {
         throw Error(SOTTO_ERROR_ARGUMENT, "invalid body: expected a JSON object");
     }
     PictureRequest request;
-    request.prompt = value_or<std::string>(body, field::prompt.name, "");
-    request.negative_prompt = value_or<std::string>(body, field::negative_prompt.name, "");
+    request.prompt = read_prompt(body, field::prompt.name);
+    request.negative_prompt = read_prompt(body, field::negative_prompt.name);
     read_images(request, body, limits);
     read_steps(request, body, limits);
     const auto own = limits.options.guidance_scale.value_or(limits.facts.guidance);

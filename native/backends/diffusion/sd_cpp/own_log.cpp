@@ -6,6 +6,7 @@
 #include <stable-diffusion.h>
 
 #include "backends/diffusion/load_run.hpp"
+#include "backends/diffusion/memory_meter.hpp"
 #include "runtime/guard.hpp"
 
 namespace {
@@ -24,6 +25,9 @@ void log_printf(sd_log_level_t level, const char*, int, const char* format, ...)
     va_end(values);
     if (size > 0) {
         sotto::llama::write_log(level_of(level), line);
+    }
+    if (level == SD_LOG_ERROR) {
+        sotto::diffusion::throw_if_refused();
     }
 }
 
