@@ -2,11 +2,14 @@
 //
 //     sotto_bench_frames calibrate=<ms> threads=<of the game's work>
 //     sotto_bench_frames threads= iterations= seconds= [warmup=] [model= words= mode= streams= prompt=
-//     tokens= [gates=1] [account=1] [trace=<slices that are shown on stderr afterwards>]]
+//     tokens= [gates=1] [account=1] [trace=<slices that are shown on stderr afterwards>]
+//     [picture=<diffusion model> picture_options=<JSON>]]
 //
 // The first says how many iterations make a frame's work of so many milliseconds. The second plays that game;
-// with a model, characters speak meanwhile: closed loop, each prompt another one.
+// with a model, characters speak meanwhile: closed loop, each prompt another one; with `picture` too, images
+// are generated meanwhile, one after another.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -28,6 +31,53 @@ constexpr const char* kUsage = "sotto_bench_frames calibrate=8 threads=1, or thr
                                "seconds=20, and model=... words=... mode=balance streams=4 prompt=512 "
                                "tokens=128 for characters beside it";
 
+// Images that are generated one after another.
+class Painter {
+public:
+    Painter(Engine& engine, const std::string& path, const std::string& options) : engine_(engine) {
+        engine_.load(path, options, "painter");
+        thread_ = std::jthread([this](const std::stop_token& stops) {
+            while (!stops.stop_requested()) {
+                paint(stops);
+            }
+        });
+    }
+    ~Painter() {
+        thread_.request_stop();
+        sotto_engine_cancel(engine_.get(), request_);
+    }
+    Painter(const Painter&) = delete;
+    Painter& operator=(const Painter&) = delete;
+
+    std::uint32_t steps() const { return steps_; }
+
+private:
+    void paint(const std::stop_token& stops) {
+        auto desc = SOTTO_INIT(sotto_request_desc);
+        desc.op = SOTTO_OP_IMAGE_GENERATE;
+        desc.flags = SOTTO_REQUEST_PRIVATE;
+        request_ = engine_.submit(
+            desc, format(R"({"model": "painter", "prompt": "a tavern", "steps": 20, "seed": %u})", images_++)
+        );
+        for (bool live = true; live;) {
+            constexpr int kPatience = 100;
+            auto event = SOTTO_INIT(sotto_event);
+            const auto status = sotto_engine_wait_request_event(engine_.get(), request_, kPatience, &event);
+            if (stops.stop_requested()) {
+                sotto_engine_cancel(engine_.get(), request_);
+            }
+            steps_ += status == SOTTO_OK && event.kind == SOTTO_EVENT_PROGRESS ? 1 : 0;
+            live = status != SOTTO_OK || event.kind != SOTTO_EVENT_REQUEST_DONE;
+        }
+    }
+
+    Engine& engine_;
+    std::atomic<sotto_request> request_{0};
+    std::atomic<std::uint32_t> steps_{0};
+    std::uint32_t images_ = 0;
+    std::jthread thread_;
+};
+
 // A game tells the engine of its frames, and takes its events once a frame.
 class Characters {
 public:
@@ -35,7 +85,13 @@ public:
         : engine_(desc(arguments)), loop_(loaded(engine_, arguments), words, wanted(arguments)) {
         frame_.busy_cores = busy_cores;
         frame_.period_ns = static_cast<std::uint64_t>(kPeriod.count());
+        if (const auto picture = arguments.text("picture", ""); !picture.empty()) {
+            painter_ = std::make_unique<Painter>(engine_, picture, arguments.text("picture_options", "{}"));
+        }
     }
+
+    // Units of the images: prompts, denoise steps, decoded images.
+    std::uint32_t picture_units() const { return painter_ ? painter_->steps() : 0; }
 
     Beside beside() {
         return {
@@ -160,6 +216,7 @@ private:
     std::uint64_t done_ = 0;
     std::uint64_t before_ = 0; // tokens that were spoken
     bool spoke_ = false;
+    std::unique_ptr<Painter> painter_;
     std::jthread watcher_; // the last member: it uses the others
 };
 
@@ -188,6 +245,7 @@ int main(int count, char** given) {
     play(work, warmup, characters.beside());
     const auto tokens = characters.loop().tokens();
     const auto answers = characters.loop().answers();
+    const auto painted = characters.picture_units();
     account.begin();
     const auto played = play(work, seconds, characters.beside());
     account.end();
@@ -203,8 +261,9 @@ int main(int count, char** given) {
         shown += ", \"account\": " + all;
     }
     std::printf(
-        "%s, \"longest_standstill_ms\": %.1f, \"first_token_ms\": %.1f}\n",
+        "%s, \"picture_units\": %u, \"longest_standstill_ms\": %.1f, \"first_token_ms\": %.1f}\n",
         shown.c_str(),
+        characters.picture_units() - painted,
         characters.longest_standstill_ms(),
         characters.first_token_ms()
     );

@@ -1,6 +1,7 @@
 """One side of image.py: generates the pictures that standard input asks for, and prints what they took.
 
-`image_side.py ours|theirs THREADS`. Runs in the Python of either side.
+`image_side.py ours|theirs THREADS`; `image_side.py forever THREADS MODEL SIZE` generates images with
+stable-diffusion-cpp-python, one after another. Runs in the Python of either side.
 """
 
 from __future__ import annotations
@@ -102,8 +103,20 @@ class Side:
         return {"mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
+def forever(threads: int, model: dict[str, Any], size: int) -> None:
+    """Generates images, and prints a line after each."""
+    side = Theirs(threads)
+    side.load(model["path"], model["parts"], size)
+    fields = {"prompt": "a tavern", "negative_prompt": "", "size": size, "guidance_scale": 1.0, "steps": 20}
+    for seed in itertools.count():
+        side.picture({**fields, "seed": seed}, [])
+        print(seed, flush=True)
+
+
 def main() -> None:
     """Answers until the input ends. Libraries may print: standard output is kept for answers."""
+    if sys.argv[1] == "forever":
+        forever(int(sys.argv[2]), json.loads(sys.argv[3]), int(sys.argv[4]))
     who, threads = sys.argv[1:]
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

@@ -25,12 +25,24 @@ const BuiltIn* find(std::string_view id) {
     return found == kBuiltIns.end() ? nullptr : &*found;
 }
 
-bool ends_with_onnx(std::string_view path) {
-    constexpr std::string_view kEnding = ".onnx";
-    const auto ending = path.substr(path.size() - std::min(path.size(), kEnding.size()));
-    return std::ranges::equal(ending, kEnding, [](char letter, char expected) {
-        return letter == expected || letter == expected - 'a' + 'A';
-    });
+// Backends of files that the default backend does not open, by their ending.
+struct Ending {
+    std::string_view ending; // in lower case
+    std::string_view backend;
+};
+constexpr std::array kEndings = {Ending{".onnx", kOnnx}, Ending{".safetensors", "diffusion"}};
+
+std::string_view backend_of_file(std::string_view path) {
+    for (const auto& [ending, backend] : kEndings) {
+        const auto found = path.substr(path.size() - std::min(path.size(), ending.size()));
+        const bool same = std::ranges::equal(found, ending, [](char letter, char expected) {
+            return letter == expected || letter == expected - 'a' + 'A';
+        });
+        if (same) {
+            return backend;
+        }
+    }
+    return "";
 }
 
 } // namespace
@@ -46,10 +58,10 @@ std::string built_in_file(const std::string& id) {
 
 std::string backend_for(const std::string& id, const std::string& path) {
     if (!path.empty()) {
-        return std::string(ends_with_onnx(path) ? kOnnx : "");
+        return std::string(backend_of_file(path));
     }
     const auto* const model = find(id);
-    return std::string(model != nullptr ? model->backend : ends_with_onnx(id) ? kOnnx : "");
+    return std::string(model != nullptr ? model->backend : backend_of_file(id));
 }
 
 } // namespace sotto

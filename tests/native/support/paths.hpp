@@ -26,6 +26,7 @@ extern const char* const kNvmlHalf;
 // and of the recorded results for them.
 extern const char* const kTinyModels;
 extern const char* const kTinyEncoders; // folder of tiny encoders, with expected results
+extern const char* const kTinyDiffusion; // folder of a tiny diffusion model
 extern const char* const kHouseModel;
 extern const char* const kLlamaModels;
 extern const char* const kGolden;

@@ -68,6 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.background_model and arguments.background != TRANSPARENT:
         expected = f"--background {TRANSPARENT} beside it"
         raise ArgumentError(invalid("--background-model", arguments.background_model, expected))
+    if arguments.backend is None and arguments.model.lower().endswith(".gguf"):
+        arguments.backend = "diffusion"  # a GGUF file is else taken for a language model
     with opened(arguments) as engine, progress.fractions(os.path.basename(arguments.output)) as report:
         cutter = None
         if arguments.background == TRANSPARENT:
