@@ -57,7 +57,7 @@ inline constexpr RequestField keep{.name = "keep", .type = FieldType::Integer, .
 inline constexpr RequestField language{.name = "language", .type = FieldType::Text, .operations = 0x4000, .min_bytes = 1, .max_bytes = 32};
 inline constexpr RequestField logit_bias{.name = "logit_bias", .type = FieldType::Other, .operations = 0x2008e, .items = 4096};
 inline constexpr RequestField logprobs{.name = "logprobs", .type = FieldType::Other, .operations = 0x8e, .max = 20};
-inline constexpr RequestField lora{.name = "lora", .type = FieldType::Other, .operations = 0x2128e, .items = 16, .max_bytes = 128};
+inline constexpr RequestField lora{.name = "lora", .type = FieldType::Other, .operations = 0x102128e, .items = 16, .max_bytes = 128};
 inline constexpr RequestField mask{.name = "mask", .type = FieldType::Text, .operations = 0x1000000, .min_bytes = 1};
 inline constexpr RequestField mask_only{.name = "mask_only", .type = FieldType::Boolean, .operations = 0x2000000, .fallback = 0};
 inline constexpr RequestField max_completion_tokens{.name = "max_completion_tokens", .type = FieldType::Integer, .operations = 0x8e, .min = 1, .max = 2147483647};

@@ -28,6 +28,7 @@ class Wanted:
     model: Model
     options: dict[str, Any]
     share: int = 3  # of the chats
+    is_image: bool = False  # generates images instead of chats
 
 
 @dataclass
@@ -132,6 +133,8 @@ class Operations:
         names = sorted(self.loaded)
         (name,) = self.random.choices(names, weights=[self.wanted[one].share for one in names])
         words = self.random.choices(self.wanted[name].model.words, k=self.random.randint(2, 60))
+        if self.wanted[name].is_image:
+            return self.image(name, " ".join(words[:20]))
         body: dict[str, Any] = {
             "model": name,
             "messages": [{"role": "user", "content": " ".join(words)}],
@@ -147,6 +150,17 @@ class Operations:
         request = self.engine.submit("chat", body, priority=priority)
         self.chats[request] = Chat(name, session)
         return None
+
+    def image(self, name: str, prompt: str) -> None:
+        """Of a random number of denoise steps."""
+        body = {
+            "model": name,
+            "prompt": prompt,
+            "steps": self.random.randint(1, 8),
+            "seed": self.random.randint(0, 9),
+            "on_budget": self.random.choice(["wait", "wait", "fail"]),
+        }
+        self.chats[self.engine.submit("image_generate", body)] = Chat(name, None)
 
     def crowd(self) -> None:
         """More chats than there are places."""
@@ -215,7 +229,7 @@ class Operations:
             chat = self.chats.get(event.request)
             if chat is None:
                 continue
-            chat.began |= event.kind == "text"
+            chat.began |= event.kind in ("text", "progress")
             if event.kind == "request_done":
                 del self.chats[event.request]
                 self.ended(chat, event.status, event.error)
@@ -226,7 +240,7 @@ class Operations:
             self.tally.ended["well"] += 1
         elif chat.ended_by_us:
             self.tally.ended["by us"] += 1
-        elif status == self.budget_status and not chat.began:
+        elif status == self.budget_status and (not chat.began or self.wanted[chat.model].is_image):
             self.tally.ended["refused"] += 1
             self.tally.refused(why)
         else:

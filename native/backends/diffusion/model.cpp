@@ -20,15 +20,6 @@ constexpr std::uint64_t kBytesPerPixel = 64;
 constexpr std::uint64_t kGraphs = std::uint64_t{16} << 20; // bytes of the tables of a graph
 constexpr std::uint64_t kPerPixelAtMost = 9'000;           // an estimate, before a model is loaded
 
-void check_source(const sotto_model_source& source) {
-    if (source.files != nullptr) {
-        throw Error(
-            SOTTO_ERROR_UNSUPPORTED,
-            "diffusion models are read from the file system: load this one without file access functions"
-        );
-    }
-}
-
 std::uint32_t floor_to(std::uint32_t side, std::uint32_t step) noexcept {
     return std::max(step, side / step * step);
 }
@@ -62,7 +53,7 @@ void fill(sotto_model_info& info) {
 
 Model::Model(const sotto_model_source& source, const sotto_backend_host& host)
     : host_(host), options_(read_options(llama::view(source.options))) {
-    check_source(source);
+    check_file_access(source.files);
     bool cancelled = false;
     const auto report = [&](float share) {
         constexpr float kLoaded = 0.95F;
@@ -125,6 +116,16 @@ std::unique_ptr<Picture> Model::prepare(std::string_view body) const {
     return std::make_unique<Picture>(read_request(body, *limits_), *network_, host_, options_.threads);
 }
 
+std::unique_ptr<Adapter> Model::open_adapter(const sotto_adapter_source& source) {
+    auto adapter = std::make_unique<Adapter>(check_adapter(source));
+    network_->allow(static_cast<std::int64_t>(adapter->bytes));
+    return adapter;
+}
+
+void Model::close_adapter(std::unique_ptr<Adapter> adapter) {
+    network_->allow(-static_cast<std::int64_t>(adapter->bytes));
+}
+
 void Model::describe(sotto_model_info& info) const {
     fill(info);
     info.weights = network_->weights();
@@ -134,7 +135,7 @@ void Model::describe(sotto_model_info& info) const {
 
 void measure(const sotto_model_source& source, sotto_model_info& info) {
     constexpr std::uint64_t kSide = 1'024;
-    check_source(source);
+    check_file_access(source.files);
     const std::string path(llama::view(source.path));
     const auto files = check_files(path, read_options(llama::view(source.options)));
     const auto& options = files.options;

@@ -6,6 +6,7 @@
 
 #include <sotto/module.h>
 
+#include "backends/diffusion/adapter.hpp"
 #include "backends/diffusion/network.hpp"
 #include "backends/diffusion/picture.hpp"
 #include "runtime/fence.hpp"
@@ -20,6 +21,8 @@ public:
 
     // Called on any thread, in parallel to anything but the destructor. Throws Error.
     std::unique_ptr<Picture> prepare(std::string_view body) const;
+    std::unique_ptr<Adapter> open_adapter(const sotto_adapter_source& source);
+    void close_adapter(std::unique_ptr<Adapter> adapter);
     void describe(sotto_model_info& info) const;
     const sotto_backend_host& host() const noexcept { return host_; }
 

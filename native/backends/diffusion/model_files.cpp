@@ -74,6 +74,15 @@ std::filesystem::path system_path(const std::string& path) {
     return std::filesystem::path(std::u8string(path.begin(), path.end()));
 }
 
+void check_file_access(const sotto_file_access* files) {
+    if (files != nullptr) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "diffusion models are read from the file system: load this one without file access functions"
+        );
+    }
+}
+
 ModelFiles check_files(const std::string& path, const Options& options) {
     const auto folder = system_path(path).parent_path();
     ModelFiles files{path, options};

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include <sotto/module.h>
+
 #include "backends/diffusion/options.hpp"
 
 namespace sotto::diffusion {
@@ -17,6 +19,10 @@ struct ModelFiles {
 
 // The path of UTF-8 text.
 std::filesystem::path system_path(const std::string& path);
+
+// Throws Error(SOTTO_ERROR_UNSUPPORTED) if the host has file access functions, which stable-diffusion.cpp has
+// not.
+void check_file_access(const sotto_file_access* files);
 
 // Checks all files of a model before stable-diffusion.cpp reads them. Paths in `options` are relative to the
 // folder of `path`. Throws Error with the file and the way out.

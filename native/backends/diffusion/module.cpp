@@ -95,6 +95,7 @@ sotto_status SOTTO_CALL on_stream_open(
         if (picture == nullptr) {
             picture = model.prepare(llama::view(desc->body));
         }
+        picture->use(adapters_of(*desc));
         info->prompt_tokens = picture->units();
         *stream = picture.release();
         return SOTTO_OK;
@@ -120,6 +121,42 @@ sotto_status SOTTO_CALL on_step(void*, void* handle, const sotto_step* step, sot
         return fail(SOTTO_ERROR_STATE, llama::kExiting, model.why, why);
     }
     return status;
+}
+
+sotto_status SOTTO_CALL on_adapter_measure(
+    void*, void* handle, const sotto_adapter_source* source, sotto_adapter_info* info, sotto_str* why
+) {
+    return living(static_cast<Model*>(handle)->why, why, [&] {
+        check_size(*source);
+        auto told = sotto_init<sotto_adapter_info>();
+        told.bytes = check_adapter(*source).bytes;
+        llama::write(info, told);
+        return SOTTO_OK;
+    });
+}
+
+sotto_status SOTTO_CALL on_adapter_open(
+    void*,
+    void* handle,
+    const sotto_adapter_source* source,
+    void** adapter,
+    sotto_adapter_info* info,
+    sotto_str* why
+) {
+    auto& model = *static_cast<Model*>(handle);
+    return living(model.why, why, [&] {
+        check_size(*source);
+        auto opened = model.open_adapter(*source);
+        auto told = sotto_init<sotto_adapter_info>();
+        told.bytes = opened->bytes;
+        llama::write(info, told);
+        *adapter = opened.release();
+        return SOTTO_OK;
+    });
+}
+
+void SOTTO_CALL on_adapter_close(void*, void* model, void* adapter) {
+    static_cast<Model*>(model)->close_adapter(std::unique_ptr<Adapter>(static_cast<Adapter*>(adapter)));
 }
 
 void SOTTO_CALL on_release(void* self) {
@@ -152,6 +189,9 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     backend.stream_close = on_stream_close;
     backend.step = on_step;
     backend.release = on_release;
+    backend.adapter_measure = on_adapter_measure;
+    backend.adapter_open = on_adapter_open;
+    backend.adapter_close = on_adapter_close;
     backend.self = made.release();
     llama::write(theirs, backend);
     return SOTTO_OK;

@@ -53,6 +53,7 @@ sd_ctx_params_t params_of(const ModelFiles& files) {
     params.free_params_immediately = false;
     params.n_threads = static_cast<int>(load_threads(options));
     params.wtype = named(options.type, SD_TYPE_COUNT, sd_type_name, SD_TYPE_COUNT);
+    params.lora_apply_mode = LORA_APPLY_AT_RUNTIME; // keeps the weights as they are
     params.flash_attn = params.diffusion_flash_attn = options.flash_attention;
     return params;
 }
@@ -100,11 +101,20 @@ public:
     Parameters(const Parameters&) = delete;
     Parameters& operator=(const Parameters&) = delete;
 
+    void set_adapters(const ScaledAdapters& adapters) {
+        for (const auto& [adapter, scale] : adapters) {
+            adapters_.push_back({false, scale, adapter->path.c_str()});
+        }
+        params_.loras = adapters_.data();
+        params_.lora_count = static_cast<std::uint32_t>(adapters_.size());
+    }
+
     const sd_img_gen_params_t& get() const noexcept { return params_; }
 
 private:
     std::vector<std::uint8_t> start_;
     std::vector<std::uint8_t> mask_;
+    std::vector<sd_lora_t> adapters_;
     sd_img_gen_params_t params_{};
 };
 
@@ -151,9 +161,11 @@ Network::~Network() {
     context_.reset();
 }
 
-std::optional<RgbImage> Network::generate(const PictureRequest& request, std::uint32_t index) {
+std::optional<RgbImage>
+Network::generate(const PictureRequest& request, std::uint32_t index, const ScaledAdapters& adapters) {
     const MemoryMeter::Scope counted(meter_);
-    const Parameters params(request, index, options_, facts_);
+    Parameters params(request, index, options_, facts_);
+    params.set_adapters(adapters);
     std::unique_ptr<sd_image_t, FreeImages> made;
     try {
         made.reset(generate_image(context_.get(), &params.get()));
@@ -165,6 +177,12 @@ std::optional<RgbImage> Network::generate(const PictureRequest& request, std::ui
     }
     if (made == nullptr || made->data == nullptr) {
         return std::nullopt;
+    }
+    if (!adapters.empty() && !has_adapters(*context_)) {
+        throw Error(
+            SOTTO_ERROR_MODEL,
+            "the adapter does not fit " + facts_.name + ": none of its tensors has a name of this model"
+        );
     }
     const auto bytes = std::size_t{made->width} * made->height * made->channel;
     return RgbImage{made->width, made->height, {made->data, made->data + bytes}};
@@ -182,7 +200,8 @@ std::uint64_t Network::measure(const std::vector<PictureRequest>& requests) {
     const auto compute = peak - std::min(peak, weights_);
     constexpr std::uint64_t kShare = 16; // sides of other proportions take slightly more
     const auto most = compute + compute / kShare + (std::uint64_t{1} << 20);
-    meter_.limit_to(weights_ + most);
+    most_ = weights_ + most;
+    meter_.limit_to(most_);
     return most;
 }
 

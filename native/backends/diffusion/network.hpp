@@ -10,6 +10,7 @@
 
 #include <sotto/module.h>
 
+#include "backends/diffusion/adapter.hpp"
 #include "backends/diffusion/memory_meter.hpp"
 #include "backends/diffusion/model_files.hpp"
 #include "backends/diffusion/options.hpp"
@@ -36,10 +37,14 @@ public:
 
     // Generates image `index` of a request under the calling thread's Run. nullopt: the run aborted a graph.
     // Throws Error.
-    std::optional<RgbImage> generate(const PictureRequest& request, std::uint32_t index);
+    std::optional<RgbImage>
+    generate(const PictureRequest& request, std::uint32_t index, const ScaledAdapters& adapters = {});
     // Returns the bytes of compute buffers that the largest of `requests` takes, without computing them;
     // later images that need more fail.
     std::uint64_t measure(const std::vector<PictureRequest>& requests);
+
+    // Lets later images take so many bytes more, or less.
+    void allow(std::int64_t bytes) { meter_.limit_to(most_ += static_cast<std::uint64_t>(bytes)); }
 
     const Facts& facts() const noexcept { return facts_; }
     std::uint64_t weights() const noexcept { return weights_; }
@@ -54,6 +59,7 @@ private:
     std::unique_ptr<sd_ctx_t, Free> context_;
     Facts facts_;
     std::uint64_t weights_ = 0;
+    std::uint64_t most_ = 0; // bytes that images may take, with the weights
 };
 
 } // namespace sotto::diffusion

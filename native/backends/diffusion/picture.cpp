@@ -81,9 +81,9 @@ bool Picture::step(const sotto_step& step, sotto_step_item& item) {
     if (end == Turns::End::cancelled) {
         return false;
     }
-    item.evaluated = reached_ - done_;
-    item.remaining = units() - reached_;
-    done_ = reached_;
+    item.evaluated = progress_.reached - progress_.told;
+    item.remaining = units() - progress_.reached;
+    progress_.told = progress_.reached;
     delivered_ = std::exchange(ready_, {});
     item.data = llama::str(delivered_.data);
     item.data_info = llama::str(delivered_.info);
@@ -107,8 +107,9 @@ void Picture::work(Turns&) {
 }
 
 void Picture::generate_all() {
-    for (index_ = 0; index_ < request_.count; ++index_) {
-        auto image = request_.computed == 0 ? start_image() : network_.generate(request_, index_);
+    for (progress_.image = 0; progress_.image < request_.count; ++progress_.image) {
+        auto image =
+            request_.computed == 0 ? start_image() : network_.generate(request_, progress_.image, adapters_);
         if (!image) {
             if (turns_.ask()) {
                 return;
@@ -116,7 +117,7 @@ void Picture::generate_all() {
             Call::current()->refuse("stable-diffusion.cpp generated no image");
         }
         keep_unmasked(*image);
-        finish(*image, index_);
+        finish(*image, progress_.image);
     }
 }
 
@@ -233,27 +234,27 @@ void Picture::keep_preview(int step, const sd_image_t& image) {
         }
         const auto bytes = std::size_t{image.width} * image.height * image.channel;
         const RgbImage preview{image.width, image.height, {image.data, image.data + bytes}};
-        auto info = about(preview, index_);
+        auto info = about(preview, progress_.image);
         info["partial"] = true;
         info["partial_image_index"] = at - 1;
         info["step"] = step;
-        ready_ = {encode(preview, index_), info.dump()};
+        ready_ = {encode(preview, progress_.image), info.dump()};
     }
 }
 
 // `step` 0: the prompt is encoded.
 void Picture::end_denoise_step(int step) {
     const auto within = std::min(static_cast<std::uint32_t>(step), request_.computed) + 1;
-    const auto units = index_ * units_per_image() + within;
-    if (units > reached_) {
+    const auto units = progress_.image * units_per_image() + within;
+    if (units > progress_.reached) {
         reach(units);
     }
 }
 
 // Hands over what is computed, unless it is the end of the request.
 void Picture::reach(std::uint32_t units_reached) {
-    reached_ = units_reached;
-    if (reached_ < units()) {
+    progress_.reached = units_reached;
+    if (progress_.reached < units()) {
         turns_.hand_over();
     }
 }

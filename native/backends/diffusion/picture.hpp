@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 #include <sotto/module.h>
 
+#include "backends/diffusion/adapter.hpp"
 #include "backends/diffusion/graph_threads.hpp"
 #include "backends/diffusion/network.hpp"
 #include "backends/diffusion/run.hpp"
@@ -21,6 +23,9 @@ class Picture {
 public:
     // `network` and `host` outlive this object. `threads`: the most that compute a graph; 0: no limit.
     Picture(PictureRequest request, Network& network, const sotto_backend_host& host, std::uint32_t threads);
+
+    // Called before the first step. The adapters outlive the steps.
+    void use(ScaledAdapters adapters) { adapters_ = std::move(adapters); }
 
     std::uint32_t units() const noexcept;
     // Computes the next unit and fills the out fields of `item`. Returns false if the gate ended the step;
@@ -46,6 +51,11 @@ private:
     bool wants_preview() const noexcept;
     void reach(std::uint32_t units);
 
+    struct Progress {
+        std::uint32_t image = 0;   // that is generated
+        std::uint32_t reached = 0; // units that are computed
+        std::uint32_t told = 0;    // units that steps have returned
+    };
     // Data of a unit, and the JSON object that describes it.
     struct Delivery {
         std::string data;
@@ -53,14 +63,13 @@ private:
     };
 
     const PictureRequest request_;
+    ScaledAdapters adapters_;
     Network& network_;
     const sotto_backend_host& host_;
     GraphThreads threads_;
-    std::uint32_t index_ = 0;   // of the image that is generated
-    std::uint32_t reached_ = 0; // units that are computed
-    std::uint32_t done_ = 0;    // units that steps have returned
-    Delivery ready_;            // of the unit that is handed over
-    Delivery delivered_;        // by the last step: valid until the next one
+    Progress progress_;
+    Delivery ready_;     // of the unit that is handed over
+    Delivery delivered_; // by the last step: valid until the next one
     nlohmann::json made_ = nlohmann::json::array();
     std::string answer_;
     Turns turns_; // last: ends its thread first

@@ -24,6 +24,7 @@ Turns::~Turns() {
     {
         const std::lock_guard lock(mutex_);
         closing_ = mine_ = true;
+        step_ = nullptr;
     }
     changed_.notify_all();
     thread_.join();

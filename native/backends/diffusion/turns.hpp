@@ -37,9 +37,11 @@ public:
     // work must end.
     void hand_over();
 
-    // On the thread: limits of the present step.
-    std::uint32_t threads() const noexcept { return step_->threads; }
-    sotto_thread_class thread_class() const noexcept { return step_->thread_class; }
+    // On the thread: limits of the present step. When the work must end, in the normal class, to end soon.
+    std::uint32_t threads() const noexcept { return step_ != nullptr ? step_->threads : 1; }
+    sotto_thread_class thread_class() const noexcept {
+        return step_ != nullptr ? step_->thread_class : SOTTO_THREAD_NORMAL;
+    }
     // Called on the thread at the beginning of each turn.
     std::function<void()> on_turn;
 
@@ -54,7 +56,7 @@ private:
     bool mine_ = false; // it is the thread's turn
     bool closing_ = false;
     End end_ = End::handed_over; // of the last turn
-    const sotto_step* step_ = nullptr;
+    const sotto_step* step_ = nullptr; // of the present turn; null: the work must end
     std::exception_ptr failure_;
     std::thread thread_;
 };

@@ -370,7 +370,7 @@ ParsedRequest read_request(sotto_op op, std::string_view text, const std::atomic
     const bool in_session = !requested.session.id.empty();
     requested.model = read_model(body, !in_session);
     requested.on_budget = read_on_budget(body);
-    if (is_completion(op) || op == SOTTO_OP_SAVE_STATE) {
+    if (is_completion(op) || op == SOTTO_OP_SAVE_STATE || op == SOTTO_OP_IMAGE_GENERATE) {
         requested.adapters = read_adapters(body);
     }
     switch (op) {

@@ -21,6 +21,9 @@ struct Facts {
 
 Facts facts_of(const sd_ctx_t& context);
 
+// Returns true if the last image was generated with a LoRA adapter.
+bool has_adapters(const sd_ctx_t& context);
+
 // Called on the thread that generates an image. `step` 0: the prompt was encoded; otherwise, the denoise step
 // that has ended.
 void on_denoise_step(int step, int steps, float seconds);

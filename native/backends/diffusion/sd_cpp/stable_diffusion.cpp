@@ -83,4 +83,10 @@ Facts facts_of(const sd_ctx_t& context) {
     return facts;
 }
 
+bool has_adapters(const sd_ctx_t& context) {
+    const auto& model = *context.sd;
+    return !model.cond_stage_lora_models.empty() || !model.diffusion_lora_models.empty() ||
+           !model.first_stage_lora_models.empty();
+}
+
 } // namespace sotto::diffusion
