@@ -27,6 +27,9 @@ private:
 class DryRun : public Run {
 public:
     ggml_status compute(ggml_backend_t, ggml_cgraph*) override { return GGML_STATUS_SUCCESS; }
+
+    // Returns true if the calling thread's innermost run is one: its results are no numbers.
+    static bool is_current() noexcept { return dynamic_cast<DryRun*>(Run::current()) != nullptr; }
 };
 
 } // namespace sotto::diffusion

@@ -55,7 +55,7 @@ private:
     std::condition_variable changed_;
     bool mine_ = false; // it is the thread's turn
     bool closing_ = false;
-    End end_ = End::handed_over; // of the last turn
+    End end_ = End::handed_over;       // of the last turn
     const sotto_step* step_ = nullptr; // of the present turn; null: the work must end
     std::exception_ptr failure_;
     std::thread thread_;

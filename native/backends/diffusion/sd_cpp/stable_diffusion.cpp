@@ -17,6 +17,44 @@
 #include "util.h"
 #include "vae.hpp"
 
+#include "backends/diffusion/run.hpp"
+#include "runtime/fence.hpp"
+
+namespace sotto::diffusion {
+namespace {
+
+// Throws Error if a value is none. stable-diffusion.cpp would make a black or grey image of it.
+void check_numbers(const sd::Tensor<float>& values, const char* what) {
+    if (DryRun::is_current()) {
+        return;
+    }
+    for (const float value : values.values()) {
+        if (!std::isfinite(value)) {
+            throw llama::Error(
+                SOTTO_ERROR_INFERENCE,
+                std::string(what) + " NaN or infinite values; check the weights, or change guidance_scale"
+            );
+        }
+    }
+}
+
+template <typename... Arguments>
+sd::Tensor<float> checked_sampling(Arguments&&... arguments) {
+    auto latents = sample_k_diffusion(std::forward<Arguments>(arguments)...);
+    check_numbers(latents, "the latents after the denoise steps have");
+    return latents;
+}
+
+sd_image_t checked_image(const sd::Tensor<float>& pixels, int frame = 0) {
+    check_numbers(pixels, "the decoded image has");
+    return tensor_to_sd_image(pixels, frame);
+}
+
+} // namespace
+} // namespace sotto::diffusion
+
+#define sample_k_diffusion sotto::diffusion::checked_sampling
+#define tensor_to_sd_image sotto::diffusion::checked_image
 #define pretty_progress sotto::diffusion::on_denoise_step
 #define sd_get_preview_callback sotto::diffusion::preview_callback
 #include "stable-diffusion.cpp"
