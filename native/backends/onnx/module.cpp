@@ -1,12 +1,11 @@
 // The backend "onnx": models that remove backgrounds, on ONNX Runtime. The C boundary of the module.
 #include <sotto/module.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "abi/call.hpp"
+#include "abi/module_call.hpp"
 #include "backends/onnx/log.hpp"
 #include "backends/onnx/model.hpp"
 
@@ -18,53 +17,9 @@ struct Backend {
     const sotto_backend_host& host;
 };
 
-// Returns an error's text on one line, without control characters.
-std::string one_line(const char* text) {
-    constexpr std::size_t kMax = 1'500;
-    std::string line(text);
-    line.resize(std::min(line.size(), kMax));
-    std::replace_if(line.begin(), line.end(), [](char c) { return c >= 0 && c < 0x20; }, ' ');
-    return line;
-}
-
-template <typename Body>
-sotto_status guarded(std::string& why, sotto_str* reason, Body&& body) noexcept {
-    const auto cause = [](const std::exception& error) {
-        const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-        return abi::Cause{
-            memory ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_INTERNAL, memory ? "out of memory" : error.what()
-        };
-    };
-    const auto fail = [&](sotto_status status, const char* text) noexcept {
-        try {
-            why = one_line(text);
-        } catch (...) {
-            why.clear();
-        }
-        if (reason != nullptr) {
-            *reason = abi::str(why);
-        }
-        return status;
-    };
-    return abi::guarded(std::forward<Body>(body), cause, fail);
-}
-
-// As guarded(), where no model holds the reason: it is valid until the next such call on the same thread. Its
-// buffer needs no destructor, so that the host may read it while the thread ends.
-template <typename Body>
-sotto_status guarded_alone(sotto_str* reason, Body&& body) noexcept {
-    static thread_local char buffer[1'500];
-    std::string why;
-    const auto status = guarded(why, nullptr, std::forward<Body>(body));
-    if (status < 0 && reason != nullptr) {
-        *reason = {buffer, why.copy(buffer, sizeof buffer)};
-    }
-    return status;
-}
-
 sotto_status SOTTO_CALL
 on_open(void*, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* reason) {
-    return guarded_alone(reason, [&] {
+    return abi::guarded_alone(reason, [&] {
         auto made = std::make_unique<Model>(*source);
         auto told = sotto_init<sotto_model_info>();
         made->describe(told);
@@ -76,7 +31,7 @@ on_open(void*, const sotto_model_source* source, void** model, sotto_model_info*
 
 sotto_status SOTTO_CALL
 on_measure(void*, const sotto_model_source* source, sotto_model_info* info, sotto_str* reason) {
-    return guarded_alone(reason, [&] {
+    return abi::guarded_alone(reason, [&] {
         auto told = sotto_init<sotto_model_info>();
         measure(*source, told);
         abi::write(info, told, info->struct_size);
@@ -98,7 +53,7 @@ sotto_status SOTTO_CALL on_prepare(
     sotto_stream_info* info,
     sotto_str* reason
 ) {
-    return guarded_alone(reason, [&] {
+    return abi::guarded_alone(reason, [&] {
         if (cancelled(context) != 0) {
             throw Error(SOTTO_ERROR_CANCELLED, "cancelled");
         }
@@ -123,7 +78,7 @@ sotto_status SOTTO_CALL on_stream_open(
 ) {
     auto& model = *static_cast<Model*>(handle);
     std::unique_ptr<Matting> matting(static_cast<Matting*>(desc->prepared));
-    return guarded(model.why, reason, [&] {
+    return abi::guarded_call(model.why, reason, [&] {
         if (matting == nullptr) {
             matting = model.prepare(abi::view(desc->body));
         }
@@ -138,7 +93,7 @@ void SOTTO_CALL on_stream_close(void*, void*, void* stream) {
 }
 
 sotto_status SOTTO_CALL on_step(void*, void* handle, const sotto_step* step, sotto_str* reason) {
-    return guarded(static_cast<Model*>(handle)->why, reason, [&] {
+    return abi::guarded_call(static_cast<Model*>(handle)->why, reason, [&] {
         for (std::uint32_t i = 0; i < step->count; ++i) {
             if (!static_cast<Matting*>(step->items[i]->stream)->step(*step, *step->items[i])) {
                 throw Error(SOTTO_ERROR_CANCELLED, "cancelled");
@@ -186,7 +141,7 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend& backend) {
 extern "C" SOTTO_EXPORT sotto_status SOTTO_CALL
 sotto_module_v1(const sotto_backend_host* host, sotto_backend* backend, sotto_str* reason) {
     using namespace sotto::onnx;
-    return guarded_alone(reason, [&] {
+    return sotto::abi::guarded_alone(reason, [&] {
         if (host == nullptr || backend == nullptr) {
             throw sotto::Error(SOTTO_ERROR_ARGUMENT, "missing host or backend: expected a pointer, not NULL");
         }

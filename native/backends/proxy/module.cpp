@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "abi/call.hpp"
+#include "abi/module_call.hpp"
 #include "backends/proxy/model.hpp"
 #include "backends/proxy/text.hpp"
 
@@ -17,45 +17,10 @@ struct Backend {
     std::shared_ptr<HostLink> host;
 };
 
-template <typename Body>
-sotto_status guarded(std::string& why, sotto_str* reason, Body&& body) noexcept {
-    const auto cause = [](const std::exception& error) {
-        const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-        return abi::Cause{
-            memory ? SOTTO_ERROR_MEMORY : SOTTO_ERROR_INTERNAL, memory ? "out of memory" : error.what()
-        };
-    };
-    const auto fail = [&](sotto_status status, const char* text) noexcept {
-        try {
-            why = one_line(text, 1'000);
-        } catch (...) {
-            why.clear();
-        }
-        if (reason != nullptr) {
-            *reason = abi::str(why);
-        }
-        return status;
-    };
-    return abi::guarded(std::forward<Body>(body), cause, fail);
-}
-
-// As guarded(), where no model holds the reason: it is valid until the next such call on the same thread. Its
-// buffer needs no destructor, so that the host may read it while the thread ends.
-template <typename Body>
-sotto_status guarded_alone(sotto_str* reason, Body&& body) noexcept {
-    static thread_local char buffer[1'000];
-    std::string why;
-    const auto status = guarded(why, nullptr, std::forward<Body>(body));
-    if (status < 0 && reason != nullptr) {
-        *reason = {buffer, why.copy(buffer, sizeof buffer)};
-    }
-    return status;
-}
-
 sotto_status SOTTO_CALL on_open(
     void* self, const sotto_model_source* source, void** model, sotto_model_info* info, sotto_str* reason
 ) {
-    return guarded_alone(reason, [&] {
+    return abi::guarded_alone(reason, [&] {
         auto options = std::make_shared<const Options>(read_options(abi::view(source->options)));
         auto made = std::make_unique<Model>(options, static_cast<Backend*>(self)->host);
         if (options->check) {
@@ -82,7 +47,7 @@ sotto_status SOTTO_CALL on_stream_open(
     sotto_str* reason
 ) {
     auto& model = *static_cast<Model*>(handle);
-    return guarded(model.why, reason, [&] {
+    return abi::guarded_call(model.why, reason, [&] {
         auto opened = model.open_stream(*desc);
         info->prompt_tokens = info->cached_tokens = 0; // the server counts them; see sotto_step_item
         info->parsed = desc->op == SOTTO_OP_CHAT ? 1 : 0;
@@ -98,14 +63,14 @@ void SOTTO_CALL on_stream_close(void*, void*, void* stream) {
 sotto_status SOTTO_CALL on_parse(
     void*, void* handle, void* stream, sotto_str text, std::int32_t, sotto_str* deltas, sotto_str* reason
 ) {
-    return guarded(static_cast<Model*>(handle)->why, reason, [&] {
+    return abi::guarded_call(static_cast<Model*>(handle)->why, reason, [&] {
         *deltas = abi::str(static_cast<Stream*>(stream)->parse(abi::view(text)));
         return SOTTO_OK;
     });
 }
 
 sotto_status SOTTO_CALL on_step(void*, void* handle, const sotto_step* step, sotto_str* reason) {
-    return guarded(static_cast<Model*>(handle)->why, reason, [&] {
+    return abi::guarded_call(static_cast<Model*>(handle)->why, reason, [&] {
         for (std::uint32_t i = 0; i < step->count; ++i) {
             static_cast<Stream*>(step->items[i]->stream)->step(*step->items[i]);
         }
@@ -151,7 +116,7 @@ sotto_status fill(const sotto_backend_host& host, sotto_backend& backend) {
 extern "C" SOTTO_EXPORT sotto_status SOTTO_CALL
 sotto_module_v1(const sotto_backend_host* host, sotto_backend* backend, sotto_str* reason) {
     using namespace sotto::proxy;
-    return guarded_alone(reason, [&] {
+    return sotto::abi::guarded_alone(reason, [&] {
         if (host == nullptr || backend == nullptr) {
             throw sotto::Error(SOTTO_ERROR_ARGUMENT, "missing host or backend: expected a pointer, not NULL");
         }
