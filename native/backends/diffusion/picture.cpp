@@ -197,6 +197,7 @@ Json Picture::about(const RgbImage& image, std::uint32_t index) const {
 
 ggml_status Picture::compute(ggml_backend_t backend, ggml_cgraph* graph) {
     if (turns_.ask()) {
+        Call::current()->expect_below(0); // stable-diffusion.cpp logs it as an error
         return GGML_STATUS_ABORTED;
     }
     if (!ggml_backend_is_cpu(backend)) {
@@ -215,7 +216,7 @@ ggml_status Picture::compute(ggml_backend_t backend, ggml_cgraph* graph) {
     ggml_backend_cpu_set_abort_callback(backend, nullptr, nullptr);
     ggml_backend_cpu_set_threadpool(backend, nullptr);
     if (status == GGML_STATUS_ABORTED) {
-        Call::current()->expect_below(0); // stable-diffusion.cpp logs it as an error
+        Call::current()->expect_below(0);
     }
     return status;
 }
