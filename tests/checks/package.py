@@ -35,7 +35,7 @@ def check_wheel() -> str:
     run([installed(), "-m", "pip", "install", "-q", wheel])
     with tempfile.TemporaryDirectory() as empty:
         found = json.loads(run([installed().parent / "sotto", "doctor", "--json"], cwd=Path(empty)))
-        if [backend["name"] for backend in found["backends"]] != ["llama", "onnx", "proxy"]:
+        if [backend["name"] for backend in found["backends"]] != ["diffusion", "llama", "onnx", "proxy"]:
             raise Failed(f"the doctor found {found['backends']}, passed over {found['modules_passed_over']}")
     return f"{wheel.name}, {wheel.stat().st_size / 2**20:.1f} MB; {last_line(hardened)}"
 
