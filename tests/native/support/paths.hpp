@@ -25,7 +25,7 @@ extern const char* const kNvmlHalf;
 // Models: the folder of tiny ones, the house model, and the folders of llama.cpp's vocabularies and templates
 // and of the recorded results for them.
 extern const char* const kTinyModels;
-extern const char* const kTinyEncoders; // folder of tiny encoders, with expected results
+extern const char* const kTinyEncoders;  // folder of tiny encoders, with expected results
 extern const char* const kTinyDiffusion; // folder of a tiny diffusion model
 extern const char* const kHouseModel;
 extern const char* const kLlamaModels;
