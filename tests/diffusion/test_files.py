@@ -136,7 +136,7 @@ def test_tensors_that_are_missing_or_of_another_shape(
         ("taesd", autoencoder, "decoder.layers.18.bias"),
     ],
 )
-def test_an_engine_survives_weights_that_are_no_numbers(
+def test_weights_that_are_no_numbers_fail_the_request(
     engine: sotto.Engine,
     parts: Parts,
     tmp_path: Path,
