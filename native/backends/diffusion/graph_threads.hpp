@@ -13,7 +13,7 @@
 
 namespace sotto::diffusion {
 
-// Used on the thread that generates the image; set_class() on any thread.
+// Used on the thread that generates the image; the pool's threads take their class from it.
 class GraphThreads {
 public:
     // `most`: of a pool; 0: no limit.

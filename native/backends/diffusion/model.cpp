@@ -148,8 +148,7 @@ void measure(const sotto_model_source& source, sotto_model_info& info) {
           options.t5xxl,
           options.llm,
           options.vae,
-          options.taesd,
-          options.control_net}) {
+          options.taesd}) {
         std::error_code failed;
         const auto bytes = file.empty() ? 0 : std::filesystem::file_size(system_path(file), failed);
         info.weights += failed ? 0 : bytes;

@@ -32,7 +32,6 @@ constexpr Part kParts[] = {
     {"llm", &Options::llm, "text_encoders.llm.", &Parts::llm, &Parts::llm},
     {"vae", &Options::vae, "vae.", &Parts::vae, &Parts::vae},
     {"taesd", &Options::taesd, "tae.", &Parts::tiny_vae, &Parts::tiny_vae},
-    {"control_net", &Options::control_net, "", &Parts::control_net, &Parts::control_net},
 };
 
 bool is_whole(const WeightsFile& file) {
@@ -115,9 +114,7 @@ ModelFiles check_files(const std::string& path, const Options& options) {
             refuse(given, "is not what the load option " + std::string(part.option) + " names");
         }
         add(all, found);
-        if (!part.prefix.empty()) {
-            loaded.push_back({checked.back(), part.prefix});
-        }
+        loaded.push_back({checked.back(), part.prefix});
     }
     check_complete(path, all);
     check_model(loaded);

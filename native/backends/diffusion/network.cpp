@@ -48,7 +48,6 @@ sd_ctx_params_t params_of(const ModelFiles& files) {
     params.llm_path = options.llm.c_str();
     params.vae_path = options.vae.c_str();
     params.taesd_path = options.taesd.c_str();
-    params.control_net_path = options.control_net.c_str();
     params.vae_decode_only = !options.from_image;
     params.free_params_immediately = false;
     params.n_threads = static_cast<int>(load_threads(options));
@@ -124,8 +123,7 @@ Error too_large(const PictureRequest& request) {
         "an image of " + std::to_string(request.width) + "x" + std::to_string(request.height) +
             " pixels from a prompt of " + std::to_string(request.prompt.size()) +
             " bytes takes more memory than the model was opened with; shorten the prompt, or raise the load "
-            "option "
-            "max_pixels"
+            "option max_pixels"
     );
 }
 

@@ -43,7 +43,7 @@ public:
     // later images that need more fail.
     std::uint64_t measure(const std::vector<PictureRequest>& requests);
 
-    // Lets later images take so many bytes more, or less.
+    // Raises the limit of later images by `bytes`, or lowers it if they are below 0.
     void allow(std::int64_t bytes) { meter_.limit_to(most_ += static_cast<std::uint64_t>(bytes)); }
 
     const Facts& facts() const noexcept { return facts_; }

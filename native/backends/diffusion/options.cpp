@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 constexpr std::uint32_t kMaxThreads = 256;
 constexpr float kMaxGuidance = 100;
-constexpr std::array<std::pair<const char*, std::string Options::*>, 8> kPaths = {{
+constexpr std::array<std::pair<const char*, std::string Options::*>, 7> kPaths = {{
     {"diffusion_model", &Options::diffusion_model},
     {"clip_l", &Options::clip_l},
     {"clip_g", &Options::clip_g},
@@ -26,7 +26,6 @@ constexpr std::array<std::pair<const char*, std::string Options::*>, 8> kPaths =
     {"llm", &Options::llm},
     {"vae", &Options::vae},
     {"taesd", &Options::taesd},
-    {"control_net", &Options::control_net},
 }};
 constexpr std::array<std::pair<const char*, bool Options::*>, 3> kSwitches = {{
     {"from_image", &Options::from_image},
@@ -150,8 +149,7 @@ void read_option(Options& options, const std::string& name, const Json& value) {
         throw Error(
             SOTTO_ERROR_ARGUMENT,
             "unknown field options." + name.substr(0, 60) +
-                ": expected diffusion_model, clip_l, clip_g, t5xxl, llm, vae, taesd, control_net, type, "
-                "sampler, "
+                ": expected diffusion_model, clip_l, clip_g, t5xxl, llm, vae, taesd, type, sampler, "
                 "scheduler, threads, steps, guidance_scale, size, max_pixels, from_image, flash_attention or "
                 "tiling"
         );

@@ -19,7 +19,6 @@ struct Options {
     std::string llm;
     std::string vae;
     std::string taesd; // tiny autoencoder, in place of the VAE
-    std::string control_net;
 
     std::string type;          // of the weights in memory, such as "q8_0"; empty: as in the file
     std::string sampler;       // empty: the model's own

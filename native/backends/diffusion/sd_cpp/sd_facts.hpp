@@ -15,8 +15,6 @@ struct Facts {
     float guidance = 0;     // the model's own guidance scale
     bool distilled = false; // guidance is an input of the network, not a second pass
     bool encodes = false;   // can start from an image
-    bool control = false;   // has a ControlNet
-    bool previews = false;  // latents can be shown as colours
 };
 
 Facts facts_of(const sd_ctx_t& context);

@@ -2,7 +2,7 @@
 #include "backends/diffusion/sd_cpp/sd_facts.hpp"
 
 // Its headers come first, so that the names below are replaced in stable-diffusion.cpp alone: the progress of
-// denoise steps is told from the progress of tiles, and previews are made for requests that ask for them.
+// denoise steps has a callback of its own, and previews are made only for requests that ask for them.
 #include "ggml_extend.hpp"
 
 #include "auto_encoder_kl.hpp"
@@ -116,8 +116,6 @@ Facts facts_of(const sd_ctx_t& context) {
     facts.guidance = own.guidance;
     facts.distilled = flux != nullptr && flux->flux.flux_params.guidance_embed;
     facts.encodes = !model.vae_decode_only;
-    facts.control = model.control_net != nullptr;
-    facts.previews = model.version != VERSION_CHROMA_RADIANCE;
     return facts;
 }
 
