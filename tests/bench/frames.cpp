@@ -49,7 +49,8 @@ public:
     Painter(const Painter&) = delete;
     Painter& operator=(const Painter&) = delete;
 
-    std::uint32_t steps() const { return steps_; }
+    // Images completed, with the progress of the one that is generated.
+    double images() const { return done_ + progress_; }
 
 private:
     void paint(const std::stop_token& stops) {
@@ -57,7 +58,8 @@ private:
         desc.op = SOTTO_OP_IMAGE_GENERATE;
         desc.flags = SOTTO_REQUEST_PRIVATE;
         request_ = engine_.submit(
-            desc, format(R"({"model": "painter", "prompt": "a tavern", "steps": 20, "seed": %u})", images_++)
+            desc,
+            format(R"({"model": "painter", "prompt": "a tavern", "steps": 20, "seed": %u})", done_.load())
         );
         for (bool live = true; live;) {
             constexpr int kPatience = 100;
@@ -66,15 +68,19 @@ private:
             if (stops.stop_requested()) {
                 sotto_engine_cancel(engine_.get(), request_);
             }
-            steps_ += status == SOTTO_OK && event.kind == SOTTO_EVENT_PROGRESS ? 1 : 0;
+            if (status == SOTTO_OK && event.kind == SOTTO_EVENT_PROGRESS) {
+                progress_ = event.progress;
+            }
             live = status != SOTTO_OK || event.kind != SOTTO_EVENT_REQUEST_DONE;
         }
+        progress_ = 0;
+        ++done_;
     }
 
     Engine& engine_;
     std::atomic<sotto_request> request_{0};
-    std::atomic<std::uint32_t> steps_{0};
-    std::uint32_t images_ = 0;
+    std::atomic<float> progress_{0};
+    std::atomic<std::uint32_t> done_{0};
     std::jthread thread_;
 };
 
@@ -90,8 +96,7 @@ public:
         }
     }
 
-    // Units of the images: prompts, denoise steps, decoded images.
-    std::uint32_t picture_units() const { return painter_ ? painter_->steps() : 0; }
+    double images() const { return painter_ ? painter_->images() : 0; }
 
     Beside beside() {
         return {
@@ -245,7 +250,7 @@ int main(int count, char** given) {
     play(work, warmup, characters.beside());
     const auto tokens = characters.loop().tokens();
     const auto answers = characters.loop().answers();
-    const auto painted = characters.picture_units();
+    const auto images = characters.images();
     account.begin();
     const auto played = play(work, seconds, characters.beside());
     account.end();
@@ -261,9 +266,9 @@ int main(int count, char** given) {
         shown += ", \"account\": " + all;
     }
     std::printf(
-        "%s, \"picture_units\": %u, \"longest_standstill_ms\": %.1f, \"first_token_ms\": %.1f}\n",
+        "%s, \"images\": %.3f, \"longest_standstill_ms\": %.1f, \"first_token_ms\": %.1f}\n",
         shown.c_str(),
-        characters.picture_units() - painted,
+        characters.images() - images,
         characters.longest_standstill_ms(),
         characters.first_token_ms()
     );

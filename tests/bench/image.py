@@ -2,9 +2,10 @@
 
 Both sides get the same model file, prompt, seed, denoise steps, guidance and threads; sampler, scheduler and
 random numbers are the defaults of stable-diffusion.cpp. Of each model: seconds of a denoise step and of a
-picture, peak memory of the process, and how near the pixels are. Ratios are ours to theirs: medians over
-turns that followed each other. The models have random weights. Prints one JSON object, with `broken`: the
-limits that are not kept.
+picture, peak memory of the process, and how near the pixels are. A step is the difference of a picture to one
+of a single step, divided by the further steps. Ratios are ours to theirs: medians over turns that followed
+each other. The models have random weights. Prints one JSON object, with `broken`: the limits that are not
+kept.
 
     image.py --build build/check/release --json
 """
@@ -72,7 +73,7 @@ def start(who: str, python: str, threads: int) -> AbstractContextManager[Ask]:
 
 def compared(case: Case, theirs: str, threads: int, turns: int) -> dict[str, Any]:
     """Returns the figures of a case."""
-    seen: list[dict[str, dict[str, Any]]] = []
+    seen: list[dict[str, dict[str, float]]] = []
     with ExitStack() as stack:
         pythons = {"ours": sys.executable, "theirs": theirs}
         sides = {who: stack.enter_context(start(who, python, threads)) for who, python in pythons.items()}
@@ -94,18 +95,24 @@ def pixels(who: str) -> Path:
     return FOLDER / f"{who}.rgba"
 
 
-def picture(who: str, ask: Ask, case: Case, turn: int) -> dict[str, Any]:
-    """Returns what a picture took."""
-    return ask(
-        "picture",
-        pixels=str(pixels(who)),
-        prompt=f"a red fox beside an old lantern, number {turn}",
-        negative_prompt="",
-        size=case.size,
-        steps=case.steps,
-        guidance_scale=case.guidance,
-        seed=1000 + turn,
-    )
+def picture(who: str, ask: Ask, case: Case, turn: int) -> dict[str, float]:
+    """Returns the seconds of a picture, and of a denoise step of it."""
+
+    def seconds(steps: int) -> float:
+        told = ask(
+            "picture",
+            pixels=str(pixels(who)),
+            prompt=f"a red fox beside an old lantern, number {turn}",
+            negative_prompt="",
+            size=case.size,
+            steps=steps,
+            guidance_scale=case.guidance,
+            seed=1000 + turn,
+        )
+        return float(told["seconds"])
+
+    single, whole = seconds(1), seconds(case.steps)
+    return {"seconds": whole, "step": (whole - single) / (case.steps - 1)}
 
 
 def psnr(ours: bytes, theirs: bytes) -> float:
@@ -117,9 +124,9 @@ def psnr(ours: bytes, theirs: bytes) -> float:
     return round(min(EQUAL_DB - 0.1, 10 * math.log10(255**2 / error)), 1) if error else EQUAL_DB
 
 
-def figures(seen: list[dict[str, dict[str, Any]]], memory: dict[str, float]) -> dict[str, Any]:
+def figures(seen: list[dict[str, dict[str, float]]], memory: dict[str, float]) -> dict[str, Any]:
     """Returns ratios, and the raw figures of both sides."""
-    steps = {who: [statistics.median(turn[who]["steps"]) for turn in seen] for who in memory}
+    steps = {who: [turn[who]["step"] for turn in seen] for who in memory}
     whole = {who: [turn[who]["seconds"] for turn in seen] for who in memory}
     told: dict[str, Any] = {
         "step_ratio": ratio(steps),

@@ -4,7 +4,7 @@ The two games of frames.py, at 60 FPS: alone; with an engine in its process, in 
 where four characters speak and images are generated without a pause; and beside stable-diffusion-cpp-python
 in a process of its own, which generates the same images with all cores. Interleaved, in random order. Prints
 one JSON object: for each game and load the missed frames in percent, `more_pct`, which is ours less alone in
-points, and tokens and denoise steps per second.
+points, and tokens and images per second.
 
     image_frames.py --build build/check/release --turns 5 --json
 """
@@ -89,7 +89,7 @@ def measured(runs: Runs, turns: int) -> dict[str, Any]:
             "missed_pct": {load: round(pct, 2) for load, pct in missed.items()},
             "more_pct": round(missed["ours"] - missed["alone"], 2),
             "tokens_per_s": round(frames_report.tokens_per_s(ours), 1),
-            "image_units_per_s": round(sum(row["picture_units"] for row in ours) / seconds, 2),
+            "images_per_s": round(sum(row["images"] for row in ours) / seconds, 3),
         }
     return told
 

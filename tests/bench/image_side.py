@@ -30,16 +30,10 @@ class Ours:
         options = {**parts, "threads": self.threads, "size": f"{size}x{size}"}
         self.engine.load_model("m", path=path, backend="diffusion", options=options)
 
-    def picture(self, fields: dict[str, Any], told: list[float]) -> bytes:
-        """Returns the pixels: RGBA. Adds the time of each denoise step's end to `told`."""
-
-        def hear(_: float) -> None:
-            told.append(time.perf_counter())
-
+    def picture(self, fields: dict[str, Any]) -> bytes:
+        """Returns the pixels: RGBA."""
         asked = {**fields, "size": (fields["size"], fields["size"]), "output_format": "raw"}
-        made = self.engine.generate_images(**asked, model="m", on_progress=hear)
-        del told[: -(fields["steps"] + 2)]  # of the request's start
-        del told[-1]  # of the decoded picture
+        made = self.engine.generate_images(**asked, model="m")
         return bytes(made.images[0].data)
 
 
@@ -58,8 +52,8 @@ class Theirs:
             paths["model_path"] = path
         self.made = made(**paths, n_threads=self.threads, verbose=False)
 
-    def picture(self, fields: dict[str, Any], told: list[float]) -> bytes:
-        """Returns the pixels: RGBA. Adds the time of each denoise step's end to `told`."""
+    def picture(self, fields: dict[str, Any]) -> bytes:
+        """Returns the pixels: RGBA."""
         (image,) = self.made.generate_image(
             prompt=fields["prompt"],
             negative_prompt=fields["negative_prompt"],
@@ -69,7 +63,6 @@ class Theirs:
             sample_steps=fields["steps"],
             seed=fields["seed"],
             eta=math.inf,  # the sampler's own, as the C API has it
-            progress_callback=lambda *_: told.append(time.perf_counter()),
         )
         return bytes(image.convert("RGBA").tobytes())
 
@@ -86,17 +79,13 @@ class Side:
         self.side.load(**model)
         return {"seconds": time.perf_counter() - began}
 
-    def picture(self, pixels: str, **fields: Any) -> dict[str, Any]:
-        """Generates a picture into the file `pixels`. Returns its seconds, and those of each step."""
-        told: list[float] = []
+    def picture(self, pixels: str, **fields: Any) -> dict[str, float]:
+        """Generates a picture into the file `pixels`. Returns its seconds."""
         began = time.perf_counter()
-        data = self.side.picture(fields, told)
+        data = self.side.picture(fields)
         seconds = time.perf_counter() - began
         Path(pixels).write_bytes(data)
-        steps = [after - before for before, after in itertools.pairwise(told)]
-        if len(steps) != fields["steps"]:
-            raise SystemExit(f"{len(steps)} steps were reported, not {fields['steps']}")
-        return {"seconds": seconds, "steps": steps}
+        return {"seconds": seconds}
 
     def memory(self) -> dict[str, float]:
         """Returns the peak resident memory of this process, in MB."""
@@ -109,7 +98,7 @@ def forever(threads: int, model: dict[str, Any], size: int) -> None:
     side.load(model["path"], model["parts"], size)
     fields = {"prompt": "a tavern", "negative_prompt": "", "size": size, "guidance_scale": 1.0, "steps": 20}
     for seed in itertools.count():
-        side.picture({**fields, "seed": seed}, [])
+        side.picture({**fields, "seed": seed})
         print(seed, flush=True)
 
 

@@ -45,7 +45,6 @@ image::Image grey(std::uint32_t width, std::uint32_t height) {
 void fill(sotto_model_info& info) {
     info.capabilities = SOTTO_CAPABILITY_ABORTABLE | SOTTO_CAPABILITY_PREPARABLE;
     info.streams = 1;
-    info.step_tokens = 1;
     info.operations = SOTTO_OPERATION_IMAGE_GENERATE;
 }
 
@@ -93,13 +92,21 @@ void Model::measure() {
             "options.max_pixels", std::to_string(limits_->max_pixels), "at least those of the size " + size
         );
     }
-    std::vector<PictureRequest> requests(1, largest(*limits_));
+    auto request = largest(*limits_);
+    const auto pixels = static_cast<double>(request.width) * request.height;
+    auto needs = network_->measure(request);
+    auto bytes = needs.bytes;
+    from_noise_ = from_image_ = needs.costs.times(1 / pixels);
     if (facts.encodes) {
-        auto from_image = requests[0];
-        from_image.start.pixels = grey(from_image.width, from_image.height);
-        requests.push_back(std::move(from_image));
+        request.start.pixels = grey(request.width, request.height);
+        needs = network_->measure(request);
+        bytes = std::max(bytes, needs.bytes);
+        from_image_ = needs.costs.times(1 / pixels);
     }
-    compute_ = network_->measure(requests) + kGraphs + kBytesPerPixel * limits_->max_pixels;
+    constexpr std::uint64_t kShare = 16; // sides of other proportions take slightly more
+    bytes += bytes / kShare + (std::uint64_t{1} << 20);
+    network_->limit_to(bytes);
+    compute_ = bytes + kGraphs + kBytesPerPixel * limits_->max_pixels;
     description_ =
         Json{
             {"architecture", facts.name},
@@ -112,8 +119,17 @@ void Model::measure() {
             .dump();
 }
 
+// Attention costs more per pixel in larger images, so that smaller ones cost at most this.
+PhaseCosts Model::expected(const PictureRequest& request) const noexcept {
+    const auto& costs = request.start.given() ? from_image_ : from_noise_;
+    const auto pixels = static_cast<double>(request.width) * request.height;
+    return request.computed == 0 ? PhaseCosts{} : costs.times(pixels);
+}
+
 std::unique_ptr<Picture> Model::prepare(std::string_view body) const {
-    return std::make_unique<Picture>(read_request(body, *limits_), *network_, host_, options_.threads);
+    auto request = read_request(body, *limits_);
+    const auto costs = expected(request);
+    return std::make_unique<Picture>(std::move(request), *network_, host_, options_.threads, costs);
 }
 
 std::unique_ptr<Adapter> Model::open_adapter(const sotto_adapter_source& source) {

@@ -30,12 +30,15 @@ public:
 
 private:
     void measure();
+    PhaseCosts expected(const PictureRequest& request) const noexcept;
 
     const sotto_backend_host& host_;
     const Options options_;
     std::unique_ptr<Network> network_;
     std::unique_ptr<Limits> limits_;
     std::uint64_t compute_ = 0; // bytes
+    PhaseCosts from_noise_;     // of a pixel of the largest image
+    PhaseCosts from_image_;     // likewise, if generation starts from an image
     std::string description_;
 };
 

@@ -186,21 +186,19 @@ Network::generate(const PictureRequest& request, std::uint32_t index, const Scal
     return RgbImage{made->width, made->height, {made->data, made->data + bytes}};
 }
 
-std::uint64_t Network::measure(const std::vector<PictureRequest>& requests) {
+Network::Needs Network::measure(const PictureRequest& request) {
     const DryRun run;
     meter_.take_peak();
-    for (const auto& request : requests) {
-        if (!generate(request, 0)) {
-            Call::current()->refuse("the model generates no images");
-        }
+    if (!generate(request, 0)) {
+        Call::current()->refuse("the model generates no images");
     }
     const auto peak = meter_.take_peak();
-    const auto compute = peak - std::min(peak, weights_);
-    constexpr std::uint64_t kShare = 16; // sides of other proportions take slightly more
-    const auto most = compute + compute / kShare + (std::uint64_t{1} << 20);
-    most_ = weights_ + most;
+    return {peak - std::min(peak, weights_), run.costs()};
+}
+
+void Network::limit_to(std::uint64_t bytes) {
+    most_ = weights_ + bytes;
     meter_.limit_to(most_);
-    return most;
 }
 
 } // namespace sotto::diffusion

@@ -14,6 +14,7 @@
 #include "backends/diffusion/memory_meter.hpp"
 #include "backends/diffusion/model_files.hpp"
 #include "backends/diffusion/options.hpp"
+#include "backends/diffusion/progress.hpp"
 #include "backends/diffusion/request.hpp"
 #include "backends/diffusion/sd_cpp/sd_facts.hpp"
 
@@ -39,9 +40,15 @@ public:
     // Throws Error.
     std::optional<RgbImage>
     generate(const PictureRequest& request, std::uint32_t index, const ScaledAdapters& adapters = {});
-    // Returns the bytes of compute buffers that the largest of `requests` takes, without computing them;
-    // later images that need more fail.
-    std::uint64_t measure(const std::vector<PictureRequest>& requests);
+    // What an image of one denoise step needs.
+    struct Needs {
+        std::uint64_t bytes = 0; // of compute buffers
+        PhaseCosts costs;
+    };
+    // Measures what the first image of `request` needs, without computing it. Throws Error.
+    Needs measure(const PictureRequest& request);
+    // Refuses later images that need more bytes of compute buffers.
+    void limit_to(std::uint64_t bytes);
 
     // Raises the limit of later images by `bytes`, or lowers it if they are below 0.
     void allow(std::int64_t bytes) { meter_.limit_to(most_ += static_cast<std::uint64_t>(bytes)); }

@@ -7,6 +7,7 @@
 
 #include <ggml-cpu.h>
 
+#include "backends/diffusion/graph_parts.hpp"
 #include "image/base64_text.hpp"
 #include "image/encode.hpp"
 #include "runtime/guard.hpp"
@@ -24,17 +25,12 @@ public:
     ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) override {
         return picture_.compute(backend, graph);
     }
-    Picture& picture() const noexcept { return picture_; }
+    void end_phase(std::uint32_t) override { picture_.end_phase(); }
 
     // The calling thread's picture; null: it generates none, or measures.
     static Picture* current() noexcept {
         const auto* run = dynamic_cast<PictureRun*>(Run::current());
         return run != nullptr ? &run->picture_ : nullptr;
-    }
-    static void on_denoise_step(int step) {
-        if (auto* const picture = current(); picture != nullptr) {
-            picture->end_denoise_step(step);
-        }
     }
     static bool wants_preview() noexcept {
         const auto* const picture = current();
@@ -50,40 +46,32 @@ private:
     Picture& picture_;
 };
 
-// stable-diffusion.cpp calls these: see sd_facts.hpp.
-
-void on_denoise_step(int step, int, float) {
-    PictureRun::on_denoise_step(step);
-}
-
+// stable-diffusion.cpp calls this: see sd_facts.hpp.
 sd_preview_cb_t preview_callback() {
     return PictureRun::wants_preview() ? PictureRun::on_preview : nullptr;
 }
 
 Picture::Picture(
-    PictureRequest request, Network& network, const sotto_backend_host& host, std::uint32_t threads
+    PictureRequest request,
+    Network& network,
+    const sotto_backend_host& host,
+    std::uint32_t threads,
+    const PhaseCosts& expected
 )
     : request_(std::move(request)), network_(network), host_(host), threads_(threads),
-      turns_([this](Turns& turns) { work(turns); }) {
+      progress_(expected, request_.count, request_.computed), turns_([this](Turns& turns) { work(turns); }) {
     turns_.on_turn = [this] { threads_.enter(turns_.thread_class()); };
 }
 
-std::uint32_t Picture::units_per_image() const noexcept {
-    return request_.computed == 0 ? 1 : request_.computed + 2;
-}
-
-std::uint32_t Picture::units() const noexcept {
-    return request_.count * units_per_image();
-}
-
 bool Picture::step(const sotto_step& step, sotto_step_item& item) {
+    asked_ = item.tokens;
     const auto end = turns_.advance(step);
     if (end == Turns::End::cancelled) {
         return false;
     }
-    item.evaluated = progress_.reached - progress_.told;
-    item.remaining = units() - progress_.reached;
-    progress_.told = progress_.reached;
+    const auto told = progress_.tell(item.tokens);
+    item.evaluated = told.evaluated;
+    item.remaining = end == Turns::End::finished ? 0 : told.remaining;
     delivered_ = std::exchange(ready_, {});
     item.data = llama::str(delivered_.data);
     item.data_info = llama::str(delivered_.info);
@@ -107,9 +95,8 @@ void Picture::work(Turns&) {
 }
 
 void Picture::generate_all() {
-    for (progress_.image = 0; progress_.image < request_.count; ++progress_.image) {
-        auto image =
-            request_.computed == 0 ? start_image() : network_.generate(request_, progress_.image, adapters_);
+    for (; image_ < request_.count; ++image_) {
+        auto image = request_.computed == 0 ? start_image() : network_.generate(request_, image_, adapters_);
         if (!image) {
             if (turns_.ask()) {
                 return;
@@ -117,7 +104,11 @@ void Picture::generate_all() {
             Call::current()->refuse("stable-diffusion.cpp generated no image");
         }
         keep_unmasked(*image);
-        finish(*image, progress_.image);
+        finish(*image, image_);
+        progress_.end_image();
+        if (image_ + 1 < request_.count) {
+            turns_.hand_over_or_throw();
+        }
     }
 }
 
@@ -153,10 +144,9 @@ void Picture::finish(const RgbImage& image, std::uint32_t index) {
         told["b64_json"] = image::to_base64(file);
     }
     made_.push_back(std::move(told));
-    reach((index + 1) * units_per_image());
 }
 
-std::string Picture::encode(const RgbImage& image, std::uint32_t index) const {
+std::string Picture::encode(const RgbImage& image, std::uint32_t index) {
     if (request_.output.format == "raw") {
         std::string pixels(image.pixels.size() / image::kRgb * image::kRgba, '\xff');
         for (std::size_t i = 0; i < image.pixels.size() / image::kRgb; ++i) {
@@ -179,10 +169,14 @@ std::string Picture::encode(const RgbImage& image, std::uint32_t index) const {
         }
     }
     const image::Pixels pixels{image.pixels.data(), image.width, image.height, image::kRgb};
-    const auto goes_on = [] { return true; };
-    return request_.output.format == "webp"
-               ? *image::encode_webp(pixels, request_.output.compression, goes_on, metadata)
-               : *image::encode_png(pixels, goes_on, metadata);
+    const auto goes_on = [this] { return !turns_.ask(); };
+    auto file = request_.output.format == "webp"
+                    ? image::encode_webp(pixels, request_.output.compression, goes_on, metadata)
+                    : image::encode_png(pixels, goes_on, metadata);
+    if (!file) {
+        throw llama::Error(SOTTO_ERROR_CANCELLED, "cancelled");
+    }
+    return *std::move(file);
 }
 
 Json Picture::about(const RgbImage& image, std::uint32_t index) const {
@@ -195,13 +189,31 @@ Json Picture::about(const RgbImage& image, std::uint32_t index) const {
     };
 }
 
+// Hands over when the step has computed what it was asked for.
 ggml_status Picture::compute(ggml_backend_t backend, ggml_cgraph* graph) {
-    if (turns_.ask()) {
-        Call::current()->expect_below(0); // stable-diffusion.cpp logs it as an error
-        return GGML_STATUS_ABORTED;
+    GraphParts parts(*graph, ggml_backend_is_cpu(backend));
+    auto status = turns_.ask() ? GGML_STATUS_ABORTED : GGML_STATUS_SUCCESS;
+    while (status == GGML_STATUS_SUCCESS) {
+        auto* const part = parts.next();
+        if (part == nullptr) {
+            return status;
+        }
+        status = compute_part(backend, part);
+        progress_.add(parts.cost());
+        if (status == GGML_STATUS_SUCCESS && progress_.untold() >= std::max(asked_, 1U) &&
+            turns_.hand_over()) {
+            status = GGML_STATUS_ABORTED;
+        }
     }
+    if (status == GGML_STATUS_ABORTED) {
+        Call::current()->expect_below(0); // stable-diffusion.cpp logs it as an error
+    }
+    return status;
+}
+
+ggml_status Picture::compute_part(ggml_backend_t backend, ggml_cgraph* part) {
     if (!ggml_backend_is_cpu(backend)) {
-        return ggml_backend_graph_compute(backend, graph);
+        return ggml_backend_graph_compute(backend, part);
     }
     ggml_backend_cpu_set_threadpool(backend, threads_.pool(turns_.threads()));
     ggml_backend_cpu_set_n_threads(backend, static_cast<int>(threads_.size()));
@@ -211,13 +223,10 @@ ggml_status Picture::compute(ggml_backend_t backend, ggml_cgraph* graph) {
     ggml_status status = GGML_STATUS_FAILED;
     {
         const Call call(host_, Call::Abort::Dies);
-        status = ggml_backend_graph_compute(backend, graph);
+        status = ggml_backend_graph_compute(backend, part);
     }
     ggml_backend_cpu_set_abort_callback(backend, nullptr, nullptr);
     ggml_backend_cpu_set_threadpool(backend, nullptr);
-    if (status == GGML_STATUS_ABORTED) {
-        Call::current()->expect_below(0);
-    }
     return status;
 }
 
@@ -235,29 +244,18 @@ void Picture::keep_preview(int step, const sd_image_t& image) {
         }
         const auto bytes = std::size_t{image.width} * image.height * image.channel;
         const RgbImage preview{image.width, image.height, {image.data, image.data + bytes}};
-        auto info = about(preview, progress_.image);
+        auto info = about(preview, image_);
         info["partial"] = true;
         info["partial_image_index"] = at - 1;
         info["step"] = step;
-        ready_ = {encode(preview, progress_.image), info.dump()};
+        ready_ = {encode(preview, image_), info.dump()};
     }
 }
 
-// `step` 0: the prompt is encoded.
-void Picture::end_denoise_step(int step) {
-    const auto within = std::min(static_cast<std::uint32_t>(step), request_.computed) + 1;
-    const auto units = progress_.image * units_per_image() + within;
-    if (units > progress_.reached) {
-        reach(units);
-    }
-}
-
-// Hands over what is computed, unless it is the end of the request.
-void Picture::reach(std::uint32_t units_reached) {
-    progress_.reached = units_reached;
-    if (progress_.reached < units()) {
-        turns_.hand_over();
-    }
+// Hands over, so that each denoise step reports progress and delivers its preview.
+void Picture::end_phase() {
+    progress_.end_phase();
+    turns_.hand_over_or_throw();
 }
 
 } // namespace sotto::diffusion

@@ -1,7 +1,11 @@
 // How the graphs of stable-diffusion.cpp are computed on a thread.
 #pragma once
 
+#include <cstdint>
+
 #include <ggml-backend.h>
+
+#include "backends/diffusion/progress.hpp"
 
 namespace sotto::diffusion {
 
@@ -14,6 +18,8 @@ public:
     Run& operator=(const Run&) = delete;
 
     virtual ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) = 0;
+    // Called when the prompt is encoded, with 0, and after each denoise step, from 1.
+    virtual void end_phase(std::uint32_t) {}
 
     // The calling thread's innermost run, or null.
     static Run* current() noexcept;
@@ -23,13 +29,20 @@ private:
 };
 
 // Computes nothing: buffers are allocated, and their untouched pages take no memory. Measures what an image
-// needs.
+// of one denoise step needs.
 class DryRun : public Run {
 public:
-    ggml_status compute(ggml_backend_t, ggml_cgraph*) override { return GGML_STATUS_SUCCESS; }
+    ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) override;
+    void end_phase(std::uint32_t step) override { phase_ = step == 0 ? &costs_.step : &costs_.after; }
+
+    const PhaseCosts& costs() const noexcept { return costs_; }
 
     // Returns true if the calling thread's innermost run is one: its results are no numbers.
     static bool is_current() noexcept { return dynamic_cast<DryRun*>(Run::current()) != nullptr; }
+
+private:
+    PhaseCosts costs_;
+    double* phase_ = &costs_.before;
 };
 
 } // namespace sotto::diffusion

@@ -99,12 +99,16 @@ bool Turns::ask() {
     return closing_;
 }
 
-void Turns::hand_over() {
+bool Turns::hand_over() {
     if (!closing_) {
         give_back(End::handed_over);
         wait_for_turn();
     }
-    if (closing_) {
+    return closing_;
+}
+
+void Turns::hand_over_or_throw() {
+    if (hand_over()) {
         throw llama::Error(SOTTO_ERROR_CANCELLED, "cancelled");
     }
 }

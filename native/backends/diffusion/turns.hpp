@@ -13,8 +13,8 @@
 namespace sotto::diffusion {
 
 // stable-diffusion.cpp generates an image in one call, on a thread of its own here. That thread and the
-// engine's compute thread take turns: the thread runs from advance() until it hands over a unit, or until the
-// step's gate ends the step, and stays where it was in the second case.
+// engine's compute thread take turns: the thread runs from advance() until it hands over, or until the step's
+// gate ends the step, and stays where it was.
 class Turns {
 public:
     enum class End : std::uint8_t { handed_over, cancelled, finished };
@@ -33,9 +33,11 @@ public:
     // On the thread, between parts of the work: polls the step's gate, and waits for the next step if the
     // gate ended this one. Returns true if the work must end.
     bool ask();
-    // On the thread: ends the step, whose unit is complete, and waits for the next one. Throws Error if the
-    // work must end.
-    void hand_over();
+    // On the thread: ends the step, which has computed enough, and waits for the next one. Returns true if
+    // the work must end.
+    bool hand_over();
+    // As hand_over(), and throws Error if the work must end.
+    void hand_over_or_throw();
 
     // On the thread: limits of the present step. When the work must end, in the normal class, to end soon.
     std::uint32_t threads() const noexcept { return step_ != nullptr ? step_->threads : 1; }
