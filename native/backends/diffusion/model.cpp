@@ -92,16 +92,10 @@ void Model::measure() {
             "options.max_pixels", std::to_string(limits_->max_pixels), "at least those of the size " + size
         );
     }
-    auto request = largest(*limits_);
-    const auto pixels = static_cast<double>(request.width) * request.height;
-    auto needs = network_->measure(request);
-    auto bytes = needs.bytes;
-    from_noise_ = from_image_ = needs.costs.times(1 / pixels);
+    std::uint64_t bytes = 0;
+    from_noise_ = measure_images(false, bytes);
     if (facts.encodes) {
-        request.start.pixels = grey(request.width, request.height);
-        needs = network_->measure(request);
-        bytes = std::max(bytes, needs.bytes);
-        from_image_ = needs.costs.times(1 / pixels);
+        from_image_ = measure_images(true, bytes);
     }
     constexpr std::uint64_t kShare = 16; // sides of other proportions take slightly more
     bytes += bytes / kShare + (std::uint64_t{1} << 20);
@@ -119,11 +113,33 @@ void Model::measure() {
             .dump();
 }
 
-// Attention costs more per pixel in larger images, so that smaller ones cost at most this.
+ExpectedCosts Model::measure_images(bool from_image, std::uint64_t& bytes) {
+    const auto step = static_cast<std::uint32_t>(limits_->facts.multiple);
+    const auto measured = [&](std::uint32_t divisor) {
+        auto request = largest(*limits_);
+        request.width = floor_to(request.width / divisor, step);
+        request.height = floor_to(request.height / divisor, step);
+        if (from_image) {
+            request.start.pixels = grey(request.width, request.height);
+        }
+        const auto needs = network_->measure(request);
+        bytes = std::max(bytes, needs.bytes);
+        return ExpectedCosts::Sample{static_cast<double>(request.width) * request.height, needs.costs};
+    };
+    const auto larger = measured(1);
+    return {measured(2), larger};
+}
+
 PhaseCosts Model::expected(const PictureRequest& request) const noexcept {
-    const auto& costs = request.start.given() ? from_image_ : from_noise_;
+    if (request.computed == 0) {
+        return {};
+    }
     const auto pixels = static_cast<double>(request.width) * request.height;
-    return request.computed == 0 ? PhaseCosts{} : costs.times(pixels);
+    auto costs = (request.start.given() ? from_image_ : from_noise_).of(pixels);
+    if (request.guidance <= 1 && !limits_->facts.distilled) { // measured with guidance: two passes a step
+        costs.step /= 2;
+    }
+    return costs;
 }
 
 std::unique_ptr<Picture> Model::prepare(std::string_view body) const {

@@ -30,6 +30,8 @@ public:
 
 private:
     void measure();
+    // Images that start from an image, or from noise. Raises `bytes` to what the largest one needs.
+    ExpectedCosts measure_images(bool from_image, std::uint64_t& bytes);
     PhaseCosts expected(const PictureRequest& request) const noexcept;
 
     const sotto_backend_host& host_;
@@ -37,8 +39,8 @@ private:
     std::unique_ptr<Network> network_;
     std::unique_ptr<Limits> limits_;
     std::uint64_t compute_ = 0; // bytes
-    PhaseCosts from_noise_;     // of a pixel of the largest image
-    PhaseCosts from_image_;     // likewise, if generation starts from an image
+    ExpectedCosts from_noise_;  // if generation starts from noise
+    ExpectedCosts from_image_;
     std::string description_;
 };
 

@@ -25,7 +25,7 @@ public:
     ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) override {
         return picture_.compute(backend, graph);
     }
-    void end_phase(std::uint32_t) override { picture_.end_phase(); }
+    void end_phase(std::uint32_t phase) override { picture_.end_phase(phase); }
 
     // The calling thread's picture; null: it generates none, or measures.
     static Picture* current() noexcept {
@@ -64,12 +64,12 @@ Picture::Picture(
 }
 
 bool Picture::step(const sotto_step& step, sotto_step_item& item) {
-    asked_ = item.tokens;
+    progress_.begin_step(item.tokens);
     const auto end = turns_.advance(step);
     if (end == Turns::End::cancelled) {
         return false;
     }
-    const auto told = progress_.tell(item.tokens);
+    const auto told = progress_.end_step();
     item.evaluated = told.evaluated;
     item.remaining = end == Turns::End::finished ? 0 : told.remaining;
     delivered_ = std::exchange(ready_, {});
@@ -200,8 +200,7 @@ ggml_status Picture::compute(ggml_backend_t backend, ggml_cgraph* graph) {
         }
         status = compute_part(backend, part);
         progress_.add(parts.cost());
-        if (status == GGML_STATUS_SUCCESS && progress_.untold() >= std::max(asked_, 1U) &&
-            turns_.hand_over()) {
+        if (status == GGML_STATUS_SUCCESS && progress_.ends_step() && turns_.hand_over()) {
             status = GGML_STATUS_ABORTED;
         }
     }
@@ -253,9 +252,10 @@ void Picture::keep_preview(int step, const sd_image_t& image) {
 }
 
 // Hands over, so that each denoise step reports progress and delivers its preview.
-void Picture::end_phase() {
-    progress_.end_phase();
-    turns_.hand_over_or_throw();
+void Picture::end_phase(std::uint32_t phase) {
+    if (progress_.end_phase(phase)) {
+        turns_.hand_over_or_throw();
+    }
 }
 
 } // namespace sotto::diffusion

@@ -53,7 +53,7 @@ private:
     nlohmann::json about(const RgbImage& image, std::uint32_t index) const;
     ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph);
     ggml_status compute_part(ggml_backend_t backend, ggml_cgraph* part);
-    void end_phase();
+    void end_phase(std::uint32_t phase);
     void keep_preview(int step, const sd_image_t& image);
     bool wants_preview() const noexcept;
 
@@ -70,7 +70,6 @@ private:
     GraphThreads threads_;
     Progress progress_;
     std::uint32_t image_ = 0; // that is generated
-    std::uint32_t asked_ = 0; // units of the present step
     Delivery ready_;          // for the present step
     Delivery delivered_;      // by the last step: valid until the next one
     nlohmann::json made_ = nlohmann::json::array();

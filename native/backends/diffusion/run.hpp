@@ -18,7 +18,7 @@ public:
     Run& operator=(const Run&) = delete;
 
     virtual ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) = 0;
-    // Called when the prompt is encoded, with 0, and after each denoise step, from 1.
+    // Called when the prompt is encoded, with 0, and after each denoise step, from 1. Some samplers repeat 0.
     virtual void end_phase(std::uint32_t) {}
 
     // The calling thread's innermost run, or null.
@@ -33,7 +33,7 @@ private:
 class DryRun : public Run {
 public:
     ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) override;
-    void end_phase(std::uint32_t step) override { phase_ = step == 0 ? &costs_.step : &costs_.after; }
+    void end_phase(std::uint32_t phase) override { phase_ = phase == 0 ? &costs_.step : &costs_.after; }
 
     const PhaseCosts& costs() const noexcept { return costs_; }
 

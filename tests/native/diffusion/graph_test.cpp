@@ -174,25 +174,37 @@ TEST_CASE("progress is told in units and falls to the end") {
     Progress progress(expected, 2, 3);
     CHECK(progress.remaining() == 2 * (10 + 3 * 100 + 50));
     progress.add(12.5);
-    auto told = progress.tell(5);
+    progress.begin_step(12);
+    CHECK(progress.ends_step());
+    auto told = progress.end_step();
     CHECK(told.evaluated == 12);
     CHECK(told.remaining == 710); // the prompt costs more than expected
-    progress.end_phase();
-    CHECK(progress.untold() == doctest::Approx(0.5));
-    for (int step = 0; step < 3; ++step) {
+    CHECK(progress.end_phase(0));
+    CHECK(!progress.end_phase(0));
+    CHECK(!progress.ends_step()); // 0.5 units
+    for (std::uint32_t step = 1; step <= 3; ++step) {
         progress.add(60);
-        progress.end_phase();
+        CHECK(progress.end_phase(step));
     }
-    told = progress.tell(1);
+    told = progress.end_step();
     CHECK(told.evaluated == 180);
     CHECK(told.remaining == 50 + 12 + 3 * 60 + 50); // later steps are expected to cost what these did
     progress.add(40);
     progress.end_image();
-    progress.tell(1);
+    progress.end_step();
     progress.add(10);
-    progress.end_phase();
+    CHECK(progress.end_phase(0));
     progress.add(1e6);
-    told = progress.tell(1);
+    told = progress.end_step();
     CHECK(told.evaluated == 232); // not more than what was told to remain
     CHECK(told.remaining >= 1);
+}
+
+TEST_CASE("costs of other sizes follow from two that were measured") {
+    const ExpectedCosts costs({100, {5, 10, 20}}, {400, {5, 40, 80}});
+    CHECK(costs.of(200).before == doctest::Approx(5));
+    CHECK(costs.of(200).step == doctest::Approx(20));
+    CHECK(costs.of(400).after == doctest::Approx(80));
+    CHECK(ExpectedCosts({100, {5, 10, 20}}, {100, {5, 10, 20}}).of(100).step == doctest::Approx(10));
+    CHECK(ExpectedCosts({100, {0, 0, 0}}, {200, {9, 9, 9}}).of(10).step == 0); // not below 0
 }
