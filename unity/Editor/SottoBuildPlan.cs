@@ -11,6 +11,7 @@ namespace Sotto.Editor
     {
         readonly string _plugins;
         readonly string _streaming;
+        readonly HashSet<string> _modules = new HashSet<string>(); // backends that the build contains
 
         /// <summary>A file that the build needs at another place.</summary>
         public readonly struct Copy
@@ -34,6 +35,9 @@ namespace Sotto.Editor
         /// <summary>Files to copy before the build.</summary>
         public List<Copy> Copies { get; } = new List<Copy>();
 
+        /// <summary>Modules and models that the settings leave out, by the names of `leaveOut`.</summary>
+        public HashSet<string> LeftOut { get; } = new HashSet<string>();
+
         /// <summary>Checks a build.</summary>
         /// <param name="target">The platform.</param>
         /// <param name="package">Folder of this package.</param>
@@ -49,12 +53,16 @@ namespace Sotto.Editor
             var all = new List<SottoSettings>(settings);
             if (all.Count == 0)
                 all.Add(SottoSettings.Default);
-            if (!Names(target, out var library, out var modules))
+            foreach (var one in all)
+                ReadLeaveOut(one);
+            if (!Names(target, out var library))
             {
                 RefusePlatform(target, all.Exists(one => one.buildWithoutLibrary));
                 return;
             }
-            CheckLibraries(target, library, modules);
+            CheckLibraries(target, library);
+            if (_modules.Contains(SottoParts.Onnx))
+                PlaceEmbedded(SottoFiles.MattingFile, Path.GetDirectoryName(assets), false);
             var files = new List<string>(imported);
             foreach (var one in all)
             {
@@ -73,7 +81,17 @@ namespace Sotto.Editor
                 Problems.Add(reason + "build for one of these, or set Build Without Library in the Sotto settings");
         }
 
-        void CheckLibraries(BuildTarget target, string library, string modules)
+        void ReadLeaveOut(SottoSettings settings)
+        {
+            foreach (var name in settings.leaveOut)
+                if (Array.IndexOf(SottoParts.Names, name) >= 0)
+                    LeftOut.Add(name);
+                else
+                    Problems.Add($"invalid Leave Out '{name}' of settings '{settings.name}': expected one of "
+                        + string.Join(", ", SottoParts.Names));
+        }
+
+        void CheckLibraries(BuildTarget target, string library)
         {
             var found = Find(library, target);
             if (found == null)
@@ -82,23 +100,30 @@ namespace Sotto.Editor
                     + "and copy its folder `out` there (Documentation~ says how)");
                 return;
             }
-            var beside = Directory.GetFiles(Path.GetDirectoryName(found), modules);
-            if (beside.Length == 0)
-                Problems.Add($"'{modules}' is missing beside '{found}': expected at least one backend module; without "
-                    + "it no model loads");
-            else if (Array.TrueForAll(beside, path => Path.GetFileName(path).Contains("-native.")))
+            var characters = new List<string>(); // modules of models that speak
+            foreach (var path in Directory.GetFiles(Path.GetDirectoryName(found)))
+            {
+                var backend = SottoParts.BackendOf(path);
+                if (backend.Length == 0 || LeftOut.Contains(backend))
+                    continue;
+                _modules.Add(backend);
+                if (backend.StartsWith("llama"))
+                    characters.Add(path);
+            }
+            if (characters.Count == 0)
+                Problems.Add($"'sotto_llama*' is missing beside '{found}': expected at least one backend module that "
+                    + "Leave Out does not name; without it no model loads");
+            else if (characters.TrueForAll(path => Path.GetFileName(path).Contains("-native.")))
                 Warnings.Add("the only backend module is '-native': it runs on processors like the build machine's; "
                     + "build with SOTTO_TIERS before you ship");
         }
 
         // Modules lie beside the library, which finds them there. Android packs only files named lib*.so.
-        static bool Names(BuildTarget target, out string library, out string modules)
+        static bool Names(BuildTarget target, out string library)
         {
             var windows = target == BuildTarget.StandaloneWindows64;
-            var android = target == BuildTarget.Android;
             library = windows ? "sotto.dll" : "libsotto.so";
-            modules = windows ? "sotto_llama*.dll" : android ? "libsotto_llama*.so" : "sotto_llama*.so";
-            return windows || android || target == BuildTarget.StandaloneLinux64;
+            return windows || target == BuildTarget.Android || target == BuildTarget.StandaloneLinux64;
         }
 
         string Find(string library, BuildTarget target)
@@ -120,19 +145,33 @@ namespace Sotto.Editor
             {
                 if (string.IsNullOrEmpty(entry.id))
                     Problems.Add($"settings '{settings.name}' have a model without an id: expected a name; fill it in");
+                CheckBackend(entry);
                 if (Path.IsPathRooted(entry.file))
                     Problems.Add($"model '{entry.id}' has the absolute path '{entry.file}', which other machines lack: "
                         + $"expected a file of StreamingAssets/{SottoFiles.Folder}");
                 else if (!string.IsNullOrEmpty(entry.file))
                     Place(entry.file, imported.Find(path => Path.GetFileName(path) == entry.file), project,
                         $"model '{entry.id}'");
+                else
+                    PlaceEmbedded(SottoFiles.EmbeddedFile(entry.id), project, true);
             }
             var used = settings.defaultModel;
             if (settings.Find(used) == null && used == SottoSettings.House)
-                PlaceHouse(project);
+                PlaceEmbedded(SottoFiles.HouseFile, project, true);
             else if (settings.Find(used) == null)
                 Problems.Add($"the default model '{used}' of settings '{settings.name}' is not in their list of models: "
                     + "add it, or choose one of the list");
+        }
+
+        void CheckBackend(SottoModelEntry entry)
+        {
+            var backend = SottoParts.BackendOf(entry);
+            if (LeftOut.Contains(backend))
+                Problems.Add($"model '{entry.id}' needs the module 'sotto_{backend}', which Leave Out of the Sotto "
+                    + "settings names: remove the name there, or the model");
+            else if (Array.IndexOf(SottoParts.Names, backend) >= 0 && !_modules.Contains(backend))
+                Warnings.Add($"model '{entry.id}' needs the module 'sotto_{backend}', which the package lacks for this "
+                    + "platform: it will not load there");
         }
 
         void CheckMemory(SottoSettings settings)
@@ -154,11 +193,19 @@ namespace Sotto.Editor
             }
         }
 
-        void PlaceHouse(string project)
+        // Places a model of the package. `isUsed`: the settings name it, so that its absence is a problem.
+        void PlaceEmbedded(string file, string project, bool isUsed)
         {
+            if (file.Length == 0)
+                return;
+            var name = Path.GetFileNameWithoutExtension(file);
             var found = Directory.Exists(_plugins)
-                ? Directory.GetFiles(_plugins, SottoFiles.HouseFile, SearchOption.AllDirectories) : new string[0];
-            Place(SottoFiles.HouseFile, found.Length > 0 ? found[0] : null, project, $"model '{SottoSettings.House}'");
+                ? Directory.GetFiles(_plugins, file, SearchOption.AllDirectories) : new string[0];
+            if (!LeftOut.Contains(name) && (isUsed || found.Length > 0))
+                Place(file, found.Length > 0 ? found[0] : null, project, $"model 'sotto/{name}'");
+            else if (LeftOut.Contains(name) && isUsed)
+                Problems.Add($"model 'sotto/{name}' is used, and Leave Out of the Sotto settings names '{name}': remove "
+                    + "the name there, or choose another model");
         }
 
         void WarnOfOther(string from, string to, string what)

@@ -31,6 +31,7 @@ namespace Sotto.Editor
                 Debug.LogWarning("Sotto: " + warning);
             if (plan.Problems.Count > 0)
                 throw new BuildFailedException("Sotto: " + string.Join("\nSotto: ", plan.Problems));
+            LeaveOut(report.summary.platform, plan.LeftOut);
             foreach (var copy in plan.Copies)
                 Place(copy.From, copy.To);
         }
@@ -45,6 +46,17 @@ namespace Sotto.Editor
             EditorApplication.quitting += RemovePlaced;
             if (!BuildPipeline.isBuildingPlayer)
                 RemovePlaced();
+        }
+
+        // Unity asks for each library whether the player contains it. The editor keeps the answer of the last build.
+        static void LeaveOut(BuildTarget target, ICollection<string> parts)
+        {
+            foreach (var importer in PluginImporter.GetImporters(target))
+            {
+                var backend = SottoParts.BackendOf(importer.assetPath);
+                if (backend.Length > 0)
+                    importer.SetIncludeInBuildDelegate(path => !parts.Contains(backend));
+            }
         }
 
         static void Place(string from, string to)

@@ -17,6 +17,7 @@ static partial class Suite
         Run("frames", Frames);
         Run("frames that are not drawn", FramesInBatchMode);
         Run("missing models", MissingModel);
+        Run("embedded models", EmbeddedModels);
         Run("files on Android", PackedFiles);
         Run("quitting during a load", QuitDuringLoad);
         Run("settings out of range", BadSettings);
@@ -127,6 +128,24 @@ static partial class Suite
         Expect(again != load && Player.FramesUntil(() => again.IsDone) && again.Status == 0, again.Error);
         var unknown = runtime.LoadModel("/nowhere/unknown.gguf");
         Expect(Player.FramesUntil(() => unknown.IsDone) && unknown.Status < 0, unknown.Error);
+    }
+
+    // The build step copies them into StreamingAssets; the scripted backend stands in for the one of ONNX files.
+    static void EmbeddedModels()
+    {
+        var settings = Settings();
+        settings.models.Add(new SottoModelEntry { id = SottoSettings.Matting, backend = "scripted" });
+        var runtime = SottoRuntime.For(settings);
+        var absent = runtime.LoadModel(SottoSettings.Matting);
+        Expect(Player.FramesUntil(() => absent.IsDone) && absent.Status < 0, "no file is there: " + absent.Error);
+        Directory.CreateDirectory(Path.Combine(_temp, SottoFiles.Folder));
+        var placed = Path.Combine(_temp, SottoFiles.Folder, SottoFiles.MattingFile);
+        File.WriteAllText(placed, Painter(1, (Pixels(2, 2, 4), Info(0, 2, 2, format: "raw"))));
+        var cut = runtime.RemoveBackgroundAsync(SottoSettings.Matting, Pixels(1, 1, 4), format: SottoImageFormat.Raw);
+        Expect(Player.FramesUntil(() => cut.IsDone) && cut.Images.Count == 1, cut.Answer.Error);
+        File.Delete(placed);
+        var model = SottoRuntime.For().LoadModel(SottoSettings.Matting); // without settings: by the id alone
+        Expect(Player.FramesUntil(() => model.IsDone) && !model.Error.Contains("StreamingAssets"), model.Error);
     }
 
     // Android keeps StreamingAssets in a package; the double of UnityWebRequest reads a folder for it.

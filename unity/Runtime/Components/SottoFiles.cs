@@ -19,6 +19,9 @@ namespace Sotto
         /// <summary>File of the house model in that folder.</summary>
         public const string HouseFile = "house.gguf";
 
+        /// <summary>File of the matting model in that folder.</summary>
+        public const string MattingFile = "matting.onnx";
+
         const string BuildPrefix = "build-";
 
         static readonly Dictionary<string, SottoFileCopy> Copies = new Dictionary<string, SottoFileCopy>();
@@ -27,6 +30,10 @@ namespace Sotto
         /// Whether StreamingAssets lie inside a compressed package that the library cannot open.
         /// </summary>
         public static bool ArePacked => Application.streamingAssetsPath.Contains("://");
+
+        /// <summary>Returns the file of a model that the package contains; "" for other models.</summary>
+        public static string EmbeddedFile(string id) =>
+            id == SottoSettings.House ? HouseFile : id == SottoSettings.Matting ? MattingFile : "";
 
         /// <summary>
         /// Returns the path that the library opens. Empty stays empty; an absolute path stays.

@@ -77,7 +77,7 @@ namespace Sotto
         }
 
         /// <summary>Loads a model once; characters share the load. A failed load is tried again.</summary>
-        /// <param name="id">Id in the settings, "sotto/house" or a path. Empty: the default model.</param>
+        /// <param name="id">Id in the settings, "sotto/house", "sotto/matting" or a path. Empty: the default model.</param>
         /// <exception cref="SottoException">
         /// There is no engine, or the call is not on the main thread.
         /// </exception>
@@ -300,28 +300,29 @@ namespace Sotto
 
         void BeginLoad(string id, SottoAnswer load)
         {
-            var entry = settings.Find(id) ?? new SottoModelEntry { id = id, file = HouseFile(id) };
-            if (SottoFiles.NeedsCopy(entry.file))
-                StartCoroutine(CopyAndLoad(entry, load));
+            var entry = settings.Find(id) ?? new SottoModelEntry { id = id };
+            var file = string.IsNullOrEmpty(entry.file) ? EmbeddedFile(id) : entry.file;
+            if (SottoFiles.NeedsCopy(file))
+                StartCoroutine(CopyAndLoad(entry, file, load));
             else
-                Submit(entry, load);
+                Submit(entry, file, load);
         }
 
-        IEnumerator CopyAndLoad(SottoModelEntry entry, SottoAnswer load)
+        IEnumerator CopyAndLoad(SottoModelEntry entry, string file, SottoAnswer load)
         {
             var problem = "";
-            yield return StartCoroutine(SottoFiles.Copy(entry.file, reason => problem = reason));
+            yield return StartCoroutine(SottoFiles.Copy(file, reason => problem = reason));
             if (Engine == null || load.IsDone || load.IsCancelled)
                 yield break;
             if (problem.Length > 0)
                 Engine.FailLater(load, Native.SOTTO_ERROR_NOT_FOUND, $"model '{entry.id}': {problem}");
             else
-                Submit(entry, load);
+                Submit(entry, file, load);
         }
 
-        void Submit(SottoModelEntry entry, SottoAnswer load)
+        void Submit(SottoModelEntry entry, string file, SottoAnswer load)
         {
-            var path = SottoFiles.PathOf(entry.file);
+            var path = SottoFiles.PathOf(file);
             if (path.Length > 0 && !File.Exists(path))
                 Engine.FailLater(
                     load, Native.SOTTO_ERROR_NOT_FOUND,
@@ -331,11 +332,12 @@ namespace Sotto
                 Engine.StartLoad(load, entry.ToModel(path));
         }
 
-        // The house model in StreamingAssets, if the game ships it there; else beside the library.
-        static string HouseFile(string id) =>
-            id == SottoSettings.House
-            && (SottoFiles.ArePacked || File.Exists(SottoFiles.PathOf(SottoFiles.HouseFile)))
-                ? SottoFiles.HouseFile : "";
+        // An embedded model in StreamingAssets, if the game ships it there; else "": the library has it beside itself.
+        static string EmbeddedFile(string id)
+        {
+            var file = SottoFiles.EmbeddedFile(id);
+            return SottoFiles.ArePacked || File.Exists(SottoFiles.PathOf(file)) ? file : "";
+        }
 
         void ReportLoad(SottoAnswer load)
         {

@@ -12,7 +12,7 @@ namespace Sotto
         [Tooltip("Name of the model in characters and requests.")]
         public string id = "";
 
-        [Tooltip("GGUF file, relative to StreamingAssets/Sotto, or an absolute path.")]
+        [Tooltip("Model file, relative to StreamingAssets/Sotto, or an absolute path. Empty: a model of the package.")]
         public string file = "";
 
         [Tooltip("Backend. Empty: the first available.")]
@@ -51,6 +51,9 @@ namespace Sotto
 
         /// <summary>Id of the house model.</summary>
         public const string House = "sotto/house";
+
+        /// <summary>Id of the model that removes backgrounds.</summary>
+        public const string Matting = "sotto/matting";
 
         static SottoSettings _fallback;
 
@@ -106,6 +109,10 @@ namespace Sotto
         [Header("Builds")]
         [Tooltip("Builds for platforms that have no Sotto library; characters are silent there.")]
         public bool buildWithoutLibrary;
+
+        [Tooltip("Modules and models of the package that no build contains: llama_vulkan, llama_cuda, proxy, onnx, "
+            + "diffusion, house, matting.")]
+        public List<string> leaveOut = new List<string>();
 
         /// <summary>
         /// The asset `Resources/SottoSettings`, or the built-in defaults if there is no such asset.

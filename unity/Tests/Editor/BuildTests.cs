@@ -119,6 +119,40 @@ namespace Sotto.Tests
             Assert.That(plan.Copies[0].To, Does.EndWith(Path.Combine("StreamingAssets", "Sotto", SottoFiles.HouseFile)));
         }
 
+        [TestCase("", true)]
+        [TestCase("matting", false)]
+        [TestCase("onnx", false)]
+        public void PlacesTheMattingModelUnlessItIsLeftOut(string leftOut, bool isPlaced)
+        {
+            foreach (var file in new[]
+            {
+                "libsotto.so", "sotto_llama-x86-64-v2.so", "sotto_onnx.so", SottoFiles.HouseFile, SottoFiles.MattingFile,
+            })
+                Place("Linux/x86_64", file);
+            if (leftOut.Length > 0)
+                _settings.leaveOut.Add(leftOut);
+            var plan = Plan(BuildTarget.StandaloneLinux64);
+            Assert.That(plan.Problems, Is.Empty);
+            Assert.That(plan.Copies.Exists(copy => copy.To.EndsWith(SottoFiles.MattingFile)), Is.EqualTo(isPlaced));
+        }
+
+        [Test]
+        public void PlacesNoMattingModelWithoutItsModule()
+        {
+            Place("Linux/x86_64", "libsotto.so");
+            Place("Linux/x86_64", "sotto_llama-x86-64-v2.so");
+            Place("Linux/x86_64", SottoFiles.HouseFile);
+            Place("Linux/x86_64", SottoFiles.MattingFile);
+            Assert.That(Plan(BuildTarget.StandaloneLinux64).Copies.Count, Is.EqualTo(1));
+        }
+
+        [Test]
+        public void RefusesToLeaveOutAnUnknownName()
+        {
+            _settings.leaveOut.Add("onyx");
+            Assert.That(Plan(BuildTarget.StandaloneLinux64).Problems[0], Does.Contain("invalid Leave Out 'onyx'"));
+        }
+
         [Test]
         public void WarnsOfAModelOfAnotherSize()
         {

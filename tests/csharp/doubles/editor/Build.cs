@@ -1,6 +1,8 @@
 // Stand-ins for UnityEditor's builds, importers and package manager.
 using System;
 using System.Collections.Generic;
+using System.IO;
+using System.Linq;
 using System.Reflection;
 
 namespace UnityEditor
@@ -18,6 +20,32 @@ namespace UnityEditor
 
     public class AssetImporter : UnityEngine.Object
     {
+        public string assetPath { get; internal set; } = "";
+    }
+
+    public sealed class PluginImporter : AssetImporter
+    {
+        public delegate bool IncludeInBuildDelegate(string path);
+
+        static readonly Dictionary<string, PluginImporter> Known = new Dictionary<string, PluginImporter>();
+        IncludeInBuildDelegate _included; // kept from one build to the next, as in the editor
+
+        // One for each library below Plugins of the package; the .meta files that choose the platform are not read.
+        public static PluginImporter[] GetImporters(BuildTarget platform) =>
+            Directory.GetFiles(Path.Combine(Doubles.EditorPlayer.Package, "Plugins"), "*", SearchOption.AllDirectories)
+                .Where(path => path.EndsWith(".so") || path.EndsWith(".dll")).Select(Of).ToArray();
+
+        public void SetIncludeInBuildDelegate(IncludeInBuildDelegate includeInBuildDelegate) =>
+            _included = includeInBuildDelegate;
+
+        public bool ShouldIncludeInBuild() => _included == null || _included(assetPath);
+
+        static PluginImporter Of(string path)
+        {
+            if (!Known.TryGetValue(path, out var importer))
+                Known[path] = importer = new PluginImporter { assetPath = path };
+            return importer;
+        }
     }
 
     public class BuildPipeline

@@ -30,6 +30,8 @@ static partial class EditorSuite
         Run("importer", Importer);
         Run("build step", BuildStep);
         Run("copies of failed builds", FailedBuilds);
+        Run("builds that leave out", BuildsThatLeaveOut);
+        Run("builds of images", BuildsOfImages);
         Run("builds of memories", BuildsOfMemories);
         Run("sample", Sample);
         Directory.Delete(_temp, true);
