@@ -95,6 +95,13 @@ TEST_CASE("a cook fails if the library or the model would be missing in the game
     settings->Model = text(model.string()); // an absolute path is not staged
     CHECK(cook().Num() == 1);
     settings->Model = TEXT("sotto/house");
+    settings->LeaveOut = {TEXT("onnx"), TEXT("house")};
+    problems = cook();
+    REQUIRE(problems.Num() == 1);
+    CHECK(problems[0].StartsWith(TEXT("invalid Model 'sotto/house': Leave Out names that model")));
+    settings->LeaveOut = {TEXT("onnx")};
+    CHECK(cook().IsEmpty());
+    settings->LeaveOut = {};
     settings->EmbeddingModel = TEXT("Models/none.gguf");
     settings->Guardrails = TEXT("none.json");
     problems = cook();

@@ -1,4 +1,6 @@
 // Images: nodes that generate one or remove its background, and yield a texture.
+#include <cstdlib>
+
 #include "SottoImageAction.h"
 #include "SottoLibrary.h"
 #include "fixture.hpp"
@@ -191,6 +193,18 @@ TEST_CASE("a node removes a background, and fields have their limits") {
         run(play, USottoImageAction::RemoveBackground(&play.world(), FString(), TArray<uint8>()));
     CHECK(none->Images[0].Status == ESottoStatus::Argument);
     CHECK(none->Images[0].Error.Contains(TEXT("image")));
+}
+
+TEST_CASE("the matting model lies beside the library, not in the project") {
+    reset();
+    ::setenv("SOTTO_ONNXRUNTIME", "/none/libonnxruntime.so", 1); // which the module of the model looks for
+    DoublePlay play;
+    const TArray<uint8> file = {0x89, 'P', 'N', 'G'};
+    const FSottoImage cut =
+        run(play, USottoImageAction::RemoveBackground(&play.world(), TEXT("sotto/matting"), file))->Images[0];
+    ::unsetenv("SOTTO_ONNXRUNTIME");
+    CHECK(cut.Status == ESottoStatus::Unsupported);
+    CHECK_MESSAGE(cut.Error.Contains(TEXT("ONNX Runtime was not found")), utf8(cut.Error));
 }
 
 TEST_CASE("images that fail say why") {

@@ -270,6 +270,7 @@ TEST_CASE("model files are found in Content, then in Saved") {
     CHECK(FSottoPaths::ResolveModel(TEXT("/abs/b.gguf")) == TEXT("/abs/b.gguf"));
     CHECK(FSottoPaths::ResolveModel(TEXT("no.gguf")).EndsWith(TEXT("Content/no.gguf")));
     CHECK(FSottoPaths::ResolveModel(TEXT("sotto/house")).IsEmpty());
+    CHECK(FSottoPaths::ResolveModel(TEXT("sotto/matting")).IsEmpty());
     CHECK_FALSE(FSottoPaths::ResolveModel(TEXT("Sotto/House")).IsEmpty()); // the library knows no such model
 }
 

@@ -11,8 +11,9 @@ static class Run
     static int Main(string[] arguments)
     {
         Places.Plugin = arguments[0];
+        Places.Project = arguments[1];
         Places.Engine = "$(EngineDir)";
-        foreach (var name in arguments.Skip(1))
+        foreach (var name in arguments.Skip(2))
         {
             var platform = UnrealTargetPlatform.Parse(name);
             var types = Assembly.GetExecutingAssembly().GetTypes();

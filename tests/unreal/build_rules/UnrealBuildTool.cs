@@ -2,9 +2,70 @@
 // documentation; names and types are those of UE 5.3 to 5.6. A missing member is a compiler error, by intention.
 using System;
 using System.Collections.Generic;
+using System.IO;
+using System.Linq;
+using EpicGames.Core;
+
+namespace EpicGames.Core
+{
+    public class FileReference
+    {
+        public FileReference(string path)
+        {
+            FullName = Path.GetFullPath(path);
+        }
+
+        public string FullName { get; }
+    }
+
+    public class DirectoryReference
+    {
+        DirectoryReference(string path)
+        {
+            FullName = path;
+        }
+
+        public string FullName { get; }
+
+        public static DirectoryReference FromFile(FileReference file) =>
+            file == null ? null : new DirectoryReference(Path.GetDirectoryName(file.FullName));
+    }
+}
 
 namespace UnrealBuildTool
 {
+    public enum ConfigHierarchyType { Engine, Game }
+
+    // Only Config/DefaultGame.ini of the project, and of its arrays only lines with `+`, as the editor writes them.
+    public class ConfigHierarchy
+    {
+        readonly string[] _lines;
+
+        public ConfigHierarchy(string[] lines)
+        {
+            _lines = lines;
+        }
+
+        public bool GetArray(string sectionName, string keyName, out List<string> values)
+        {
+            var section = _lines.SkipWhile(line => line != "[" + sectionName + "]").Skip(1);
+            var start = "+" + keyName + "=";
+            values = section.TakeWhile(line => !line.StartsWith("[")).Where(line => line.StartsWith(start))
+                .Select(line => line.Substring(start.Length)).ToList();
+            return values.Count > 0;
+        }
+    }
+
+    public static class ConfigCache
+    {
+        public static ConfigHierarchy ReadHierarchy(
+            ConfigHierarchyType type, DirectoryReference projectDir, UnrealTargetPlatform platform)
+        {
+            var file = Path.Combine(projectDir.FullName, "Config", "Default" + type + ".ini");
+            return new ConfigHierarchy(File.Exists(file) ? File.ReadAllLines(file) : new string[0]);
+        }
+    }
+
     public struct UnrealTargetPlatform : IEquatable<UnrealTargetPlatform>
     {
         public static readonly UnrealTargetPlatform Win64 = new UnrealTargetPlatform("Win64");
@@ -74,6 +135,7 @@ namespace UnrealBuildTool
         }
 
         public UnrealTargetPlatform Platform { get; }
+        public FileReference ProjectFile => Places.Project.Length > 0 ? new FileReference(Places.Project) : null;
         public TargetType Type { get; }
         public UnrealTargetConfiguration Configuration => UnrealTargetConfiguration.Development;
         public bool bBuildEditor => Type == TargetType.Editor;
@@ -115,6 +177,7 @@ namespace UnrealBuildTool
         public readonly List<string> PublicDelayLoadDLLs = new List<string>();
         public readonly List<string> PublicDefinitions = new List<string>();
         public readonly List<string> PrivateDefinitions = new List<string>();
+        public readonly List<string> ExternalDependencies = new List<string>();
         public readonly RuntimeDependencyList RuntimeDependencies = new RuntimeDependencyList();
         public readonly ReceiptPropertyList AdditionalPropertiesForReceipt = new ReceiptPropertyList();
 
@@ -148,5 +211,6 @@ namespace UnrealBuildTool
         public static string Module = "";
         public static string Plugin = "";
         public static string Engine = "";
+        public static string Project = ""; // the .uproject; empty: none
     }
 }

@@ -14,11 +14,14 @@ from checks.ground import Failed
 
 from .rules import PLATFORMS, Lists, execute
 
-NATIVE = {".dll", ".so", ".dylib", ".lib", ".a", ".gguf"}
+NATIVE = {".dll", ".so", ".dylib", ".lib", ".a", ".gguf", ".onnx"}
 SDK = Path("Source", "SottoSDK")
 STAND_INS = {  # names that native/packaging gives the binaries of a platform
     "Win64": ("Win64/sotto.dll", "Win64/sotto.lib", "Win64/sotto_llama-sse42.dll", "Win64/house.gguf"),
-    "Linux": ("Linux/libsotto.so", "Linux/sotto_llama-sse42.so", "Linux/house.gguf"),
+    "Linux": (
+        *("Linux/libsotto.so", "Linux/sotto_llama-sse42.so", "Linux/sotto_onnx.so"),
+        *("Linux/sotto_diffusion-sse42.so", "Linux/house.gguf", "Linux/matting.onnx"),
+    ),
     "Android": ("Android/arm64-v8a/libsotto.so", "Android/arm64-v8a/libsotto_llama-armv8.so"),
 }
 
@@ -85,6 +88,58 @@ def check_without_libraries(plugin: Path, headers: Path, platforms: Sequence[str
         if problems:
             raise Failed("\n".join(problems))
     return "compiles without libraries"
+
+
+LEFT_OUT = {  # setting -> files of Linux that a game does not get
+    "": set(),
+    "onnx": {"sotto_onnx.so", "libonnxruntime.so.1", "matting.onnx"},
+    "matting": {"matting.onnx"},
+    "diffusion": {"sotto_diffusion-sse42.so"},
+    "house": {"house.gguf"},
+    "llama_vulkan": set(),  # not to be confused with `llama`
+}
+
+
+def check_leave_out(plugin: Path, headers: Path) -> str:
+    """Checks that a game ships all files of its platform, without those that the project settings leave out.
+
+    Raises:
+        Failed: A file is shipped or missing against the setting, or an unknown name is accepted.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder).resolve() / "Plugins" / plugin.name
+        shutil.copytree(plugin, copy, ignore=shutil.ignore_patterns("lib"))
+        shutil.copytree(headers, copy / SDK / "include", dirs_exist_ok=True)
+        (copy / SDK / "lib" / "Linux").mkdir(parents=True)
+        names = {Path(name).name for name in STAND_INS["Linux"]} | {"libonnxruntime.so.1"}
+        for name in names:
+            (copy / SDK / "lib" / "Linux" / name).touch()
+        for setting, wanted in LEFT_OUT.items():
+            shipped = shipped_with(copy, Path(folder), setting)
+            if names - shipped != wanted:
+                raise Failed(
+                    f"LeaveOut={setting}: leaves out {sorted(names - shipped)}, not {sorted(wanted)}"
+                )
+        try:
+            shipped_with(copy, Path(folder), "onyx")
+        except Failed as error:
+            if "invalid LeaveOut 'onyx' of the Sotto settings: expected llama, " not in str(error):
+                raise
+        else:
+            raise Failed("LeaveOut=onyx is accepted")
+    return f"{len(LEFT_OUT)} settings leave out files"
+
+
+def shipped_with(plugin: Path, project: Path, setting: str) -> set[str]:
+    """The names of the files that a game for Linux ships, with one name in the setting Leave Out."""
+    ini = project / "Config" / "DefaultGame.ini"
+    ini.parent.mkdir(exist_ok=True)
+    array = f"+LeaveOut={setting}\n" if setting else ""
+    ini.write_text(f"[Other]\n+LeaveOut=house\n[/Script/SottoRuntime.SottoSettings]\n{array}[Last]\n")
+    found = execute(plugin, ("Linux",), project / "Game.uproject")["Linux"]["SottoSDK"]
+    if str(ini) not in found.lists.get("ExternalDependencies", []):
+        raise Failed(f"SottoSDK.Build.cs does not run again after a change of {ini.name}")
+    return {Path(source).name for _, source in found.staged}
 
 
 def check_folder(plugin: Path, platforms: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from checks.ground import ROOT, Failed
 
-from .archive import check_lists, check_unpackaged, check_without_libraries
+from .archive import check_leave_out, check_lists, check_unpackaged, check_without_libraries
 from .controls import check_controls
 from .descriptor import check_descriptor
 from .rules import PLATFORMS, execute
@@ -22,6 +22,7 @@ def check(plugin: Path, archive: Path | None) -> int:
         said.append(f"{len(lists[PLATFORMS[0]])} Build.cs executed for {', '.join(PLATFORMS)}")
         said.append(check_unpackaged(plugin, HEADERS) if archive is None else check_lists(archive))
         said.append(check_without_libraries(plugin, HEADERS))
+        said.append(check_leave_out(plugin, HEADERS))
     except Failed as error:
         print(error)
         return 1

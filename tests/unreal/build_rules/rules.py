@@ -63,12 +63,13 @@ def compiled(files: Sequence[Path]) -> Path:
     return program
 
 
-def execute(plugin: Path, platforms: Sequence[str] = PLATFORMS) -> Lists:
+def execute(plugin: Path, platforms: Sequence[str] = PLATFORMS, project: Path | None = None) -> Lists:
     """Executes the rules of all modules.
 
     Args:
         plugin: Folder of the .uplugin.
         platforms: Names of target platforms.
+        project: The .uproject whose settings the rules read.
 
     Returns:
         For each platform and module, what its rules name.
@@ -78,7 +79,7 @@ def execute(plugin: Path, platforms: Sequence[str] = PLATFORMS) -> Lists:
     """
     plugin = plugin.resolve()
     files = build_files(plugin)
-    printed = run_mono(compiled(files), plugin, *platforms, timeout=60)
+    printed = run_mono(compiled(files), plugin, project or "", *platforms, timeout=60)
     found: Lists = {platform: {} for platform in platforms}
     for line in printed.splitlines():
         platform, module, name, *values = line.split("\t")

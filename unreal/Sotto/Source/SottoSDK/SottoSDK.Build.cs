@@ -1,4 +1,8 @@
+using System;
+using System.Collections.Generic;
 using System.IO;
+using System.Text.RegularExpressions;
+using EpicGames.Core;
 using UnrealBuildTool;
 
 /// <summary>The native library: headers, and the files that a game ships.</summary>
@@ -8,6 +12,12 @@ using UnrealBuildTool;
 /// </remarks>
 public class SottoSDK : ModuleRules
 {
+    /// <summary>What the project setting Leave Out may name: modules by their backend, then models.</summary>
+    private static readonly string[] Names =
+    {
+        "llama", "llama_cuda", "llama_vulkan", "proxy", "onnx", "diffusion", "house", "matting"
+    };
+
     public SottoSDK(ReadOnlyTargetRules Target) : base(Target)
     {
         Type = ModuleType.External;
@@ -21,11 +31,12 @@ public class SottoSDK : ModuleRules
                 PublicAdditionalLibraries.Add(Import);
                 PublicDelayLoadDLLs.Add("sotto.dll");
             }
-            Ship(Folder, "*.dll", "*.gguf");
+            Ship(Folder, "*.dll", "*.gguf", "*.onnx");
         }
         else if (Target.Platform == UnrealTargetPlatform.Linux)
         {
-            Ship(Path.Combine(ModuleDirectory, "lib", "Linux"), "*.so", "*.gguf");
+            // libonnxruntime.so.1: a studio puts it there, for the module sotto_onnx
+            Ship(Path.Combine(ModuleDirectory, "lib", "Linux"), "*.so", "*.so.*", "*.gguf", "*.onnx");
         }
         else if (Target.Platform == UnrealTargetPlatform.Android)
         {
@@ -41,12 +52,59 @@ public class SottoSDK : ModuleRules
         {
             return;
         }
+        HashSet<string> LeftOut = ReadLeaveOut();
         foreach (string Pattern in Patterns)
         {
             foreach (string Found in Directory.GetFiles(Folder, Pattern))
             {
-                RuntimeDependencies.Add(Found);
+                if (!LeftOut.Contains(NameOf(Found)))
+                {
+                    RuntimeDependencies.Add(Found);
+                }
             }
         }
+    }
+
+    /// <summary>Returns what Project Settings > Plugins > Sotto > Leave Out names.</summary>
+    private HashSet<string> ReadLeaveOut()
+    {
+        HashSet<string> Found = new HashSet<string>();
+        DirectoryReference Project = DirectoryReference.FromFile(Target.ProjectFile);
+        if (Project == null)
+        {
+            return Found; // no project: the engine is built
+        }
+        ExternalDependencies.Add(Path.Combine(Project.FullName, "Config", "DefaultGame.ini")); // runs this again
+        ConfigHierarchy Ini = ConfigCache.ReadHierarchy(ConfigHierarchyType.Game, Project, Target.Platform);
+        if (Ini.GetArray("/Script/SottoRuntime.SottoSettings", "LeaveOut", out List<string> Listed))
+        {
+            Found.UnionWith(Listed);
+        }
+        foreach (string Name in Found)
+        {
+            if (Array.IndexOf(Names, Name) < 0)
+            {
+                throw new ArgumentException(
+                    $"invalid LeaveOut '{Name}' of the Sotto settings: expected {string.Join(", ", Names)}; "
+                    + "correct Config/DefaultGame.ini");
+            }
+        }
+        if (Found.Contains("onnx"))
+        {
+            Found.Add("matting"); // which only that module opens
+        }
+        return Found;
+    }
+
+    /// <summary>Returns the name by which Leave Out means a file; another text for files that always ship.</summary>
+    private static string NameOf(string Found)
+    {
+        string Name = Path.GetFileName(Found);
+        if (Name.StartsWith("libonnxruntime.so"))
+        {
+            return "onnx";
+        }
+        Match Module = Regex.Match(Name, @"^(?:lib)?sotto_(\w+)(?:-[\w.-]+)?\.(?:so|dll)$");
+        return Module.Success ? Module.Groups[1].Value : Path.GetFileNameWithoutExtension(Name);
     }
 }

@@ -31,9 +31,24 @@ static bool SottoIsStaged(const FString& Model)
 static void SottoCheckModel(const TCHAR* Setting, const FString& Model, TArray<FString>& Problems)
 {
     const FString File = FSottoPaths::ResolveModel(Model);
-    if (File.IsEmpty())
+    if (File.IsEmpty()) // none, or a model that lies beside the library
     {
-        return; // none, or the house model, which lies beside the library
+        for (const FString& LeftOut : GetDefault<USottoSettings>()->LeaveOut)
+        {
+            if (Model.Equals(TEXT("sotto/") + LeftOut, ESearchCase::CaseSensitive))
+            {
+                Problems.Add(
+                    FString::Printf(
+                        TEXT(
+                            "invalid %s '%s': Leave Out names that model; remove it there, or choose another"
+                        ),
+                        Setting,
+                        *Model
+                    )
+                );
+            }
+        }
+        return;
     }
     if (!FPaths::FileExists(File))
     {

@@ -5,9 +5,16 @@
 #include "Misc/FileHelper.h"
 #include "Misc/Paths.h"
 
+/** Returns true for the models that lie beside the library, which knows their ids. */
+static bool SottoIsEmbedded(const FString& Model)
+{
+    return Model.Equals(TEXT("sotto/house"), ESearchCase::CaseSensitive) ||
+           Model.Equals(TEXT("sotto/matting"), ESearchCase::CaseSensitive);
+}
+
 FString FSottoPaths::ResolveModel(const FString& Model)
 {
-    if (Model.IsEmpty() || Model.Equals(TEXT("sotto/house"), ESearchCase::CaseSensitive))
+    if (Model.IsEmpty() || SottoIsEmbedded(Model))
     {
         return FString();
     }

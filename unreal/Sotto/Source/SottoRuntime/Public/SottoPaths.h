@@ -11,7 +11,7 @@ public:
      *
      * An absolute path stays as it is. A relative path is looked up in the project's Content/, then in
      * Saved/; if neither has the file, the path in Content/ is returned, which the load error then names.
-     * "sotto/house" and an empty name give an empty path: the library knows that model itself.
+     * "sotto/house", "sotto/matting" and an empty name give an empty path: the library knows these itself.
      */
     static FString ResolveModel(const FString& Model);
 

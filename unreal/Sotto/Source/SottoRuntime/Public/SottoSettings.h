@@ -81,5 +81,12 @@ public:
     UPROPERTY(Config, EditAnywhere, Category = "Distance", meta = (ClampMin = "0"))
     float FarDistance = 3000.0f;
 
+    /**
+     * Modules and models of the plugin that a packaged game does not contain: llama_vulkan, llama_cuda,
+     * proxy, onnx, diffusion, house, matting. Read when the game is built; not on Android.
+     */
+    UPROPERTY(Config, EditAnywhere, Category = "Packaging")
+    TArray<FString> LeaveOut;
+
     virtual FName GetCategoryName() const override { return TEXT("Plugins"); }
 };
