@@ -26,6 +26,7 @@ KEPT = ROOT / "build" / "released"  # build folder; later builds compile only ch
 TIERS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 FLOOR = (2, 28)
 TAG = "py3-none-manylinux_{}_{}_x86_64".format(*FLOOR)
+EMBEDDED = ("house.gguf", "matting.onnx")  # models beside the library
 SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"}
 
 
@@ -109,8 +110,17 @@ def look_into(file: Path) -> tuple[list[str], dict[str, str]]:
         seen[name] = ".".join(map(str, highest_glibc(told)))
     tiered = [f"sotto_{backend}-{tier}.so" for backend in ("llama", "diffusion") for tier in TIERS]
     modules = ["sotto_proxy.so", "sotto_onnx.so", *tiered]
-    whole = ["libsotto.so", *modules] if file.suffix == ".whl" else []
-    return wrong + [f"there is no {name}" for name in whole if name not in seen], seen
+    if file.suffix == ".whl":
+        wrong += [f"there is no {name}" for name in ("libsotto.so", *modules) if name not in seen]
+        with zipfile.ZipFile(file) as archive:
+            wrong += absent(archive.namelist())
+    return wrong, seen
+
+
+def absent(names: list[str]) -> list[str]:
+    """Returns a fault for each embedded model that is not among the files of a wheel."""
+    found = {Path(name).name for name in names}
+    return [f"there is no {name}" for name in EMBEDDED if name not in found]
 
 
 def hardening(file: Path) -> list[str]:

@@ -1,5 +1,5 @@
-# Contents of `cmake --install`: headers, library, modules, house model, and configuration files for CMake and
-# pkg-config. The engine looks for modules and the house model next to the library, so they are installed there. In a
+# Contents of `cmake --install`: headers, library, modules, embedded models, and configuration files for CMake and
+# pkg-config. The engine looks for modules and embedded models next to the library, so they are installed there. In a
 # wheel all files are in one folder.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -22,15 +22,21 @@ function(sotto_install_module module)
     install(TARGETS ${module} LIBRARY DESTINATION ${SOTTO_RUNTIME_DIR} RUNTIME DESTINATION ${SOTTO_RUNTIME_DIR})
 endfunction()
 
-# Installs the library, `house_model` and the files for developers.
-function(sotto_install house_model)
+# Copies an embedded model beside the libraries of the build, and installs it beside the library.
+function(sotto_install_model file)
+    get_filename_component(name ${file} NAME)
+    configure_file(${file} ${SOTTO_OUTPUT_DIR}/${name} COPYONLY)
+    install(FILES ${file} DESTINATION ${SOTTO_RUNTIME_DIR})
+endfunction()
+
+# Installs the library and the files for developers.
+function(sotto_install)
     set(root ${CMAKE_CURRENT_SOURCE_DIR}/..)
     set_target_properties(sotto_include PROPERTIES EXPORT_NAME headers)
     install(
         TARGETS sotto sotto_include EXPORT sottoTargets
         LIBRARY DESTINATION ${SOTTO_LIBDIR} RUNTIME DESTINATION ${SOTTO_RUNTIME_DIR} ARCHIVE DESTINATION ${SOTTO_LIBDIR}
     )
-    install(FILES ${house_model} DESTINATION ${SOTTO_RUNTIME_DIR})
     install(FILES ${root}/LICENSE ${root}/THIRD_PARTY.md DESTINATION ${SOTTO_DOC_DIR})
     install(DIRECTORY ${root}/include/sotto DESTINATION include)
     install(EXPORT sottoTargets NAMESPACE sotto:: DESTINATION ${SOTTO_CMAKE_DIR})
@@ -44,7 +50,7 @@ function(sotto_install house_model)
     file(RELATIVE_PATH SOTTO_PREFIX_FROM_PC /${SOTTO_PKGCONFIG_DIR} /)
     configure_file(cmake/sotto.pc.in ${CMAKE_BINARY_DIR}/sotto.pc @ONLY)
     install(
-        FILES ${CMAKE_BINARY_DIR}/sottoConfig.cmake ${CMAKE_BINARY_DIR}/sottoConfigVersion.cmake
+        FILES ${CMAKE_BINARY_DIR}/sottoConfig.cmake ${CMAKE_BINARY_DIR}/sottoConfigVersion.cmake cmake/sottoRuntime.cmake
         DESTINATION ${SOTTO_CMAKE_DIR}
     )
     install(FILES ${CMAKE_BINARY_DIR}/sotto.pc DESTINATION ${SOTTO_PKGCONFIG_DIR})

@@ -343,7 +343,7 @@ const Backend& Modules::find(std::string_view name, std::string_view device) {
         lacks = lacks || passed.lacks;
     }
     if (passed_over_.empty() && unread_.empty() && own_.empty()) {
-        why += "; copy the module files (sotto_llama*) there";
+        why += "; copy the module files (sotto_" + std::string(name.empty() ? "llama" : name) + "*) there";
     }
     for (const auto& backend : own_) {
         why += "; the added backend '" + backend->name() + "' opens models that name it";

@@ -54,6 +54,12 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         help="which modules, such as 'sotto_llama-*' (default: all)",
     )
     parser.add_argument(
+        "--models",
+        default="*",
+        metavar="PATTERNS",
+        help="which embedded models, such as 'house.gguf' (default: all whose module is packaged)",
+    )
+    parser.add_argument(
         "--partial",
         action="store_true",
         help="accept builds that must not be released, and say so in SIZES.md",

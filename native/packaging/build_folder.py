@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 import subprocess
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from release import PackagingError
+from shipped import MODELS, Choice, EmbeddedModel, backend_of
 
-HOUSE = "house.gguf"
 LOADABLE = (".so", ".dll")
-MODULES = (
-    "*sotto_*-*",
-    "*sotto_proxy.*",
-    "*sotto_onnx.*",
-)  # as sotto_copy_runtime() of sottoConfig.cmake finds them
 UNITY_PLUGIN = "*sotto_unity.*"  # the library that Unity loads beside the core; no other host needs it
 
 
@@ -34,7 +27,7 @@ class Platform:
     import_library: str = ""
     archive: str = ".tar.gz"
     tiers: bool = True  # whether SOTTO_TIERS can be other than `native`
-    model_beside: bool = True  # whether the model can lie beside the library in a game
+    model_beside: bool = True  # whether models can lie beside the library in a game
 
 
 PLATFORMS = (
@@ -64,7 +57,7 @@ class Installed:
 
     platform: Platform
     prefix: Path
-    left_out: list[str]  # modules that --modules excludes
+    left_out: list[str]  # files that --modules and --models exclude
     compiler: tuple[str, str]  # id and version, as CMake names them
     notes: list[str] = field(default_factory=list)  # reasons why it must not be released
 
@@ -75,13 +68,19 @@ class Installed:
 
     @property
     def runtime(self) -> Path:
-        """The folder of the core library, the modules and the house model."""
+        """The folder of the core library, the modules and the embedded models."""
         return self.core.parent
 
     @property
     def modules(self) -> list[Path]:
         """The backend modules."""
-        return sorted(path for form in MODULES for path in self.runtime.glob(form) if path.suffix in LOADABLE)
+        return sorted(path for path in self.runtime.iterdir() if backend_of(path.name))
+
+    @property
+    def models(self) -> dict[EmbeddedModel, Path]:
+        """The embedded models, and their files."""
+        files = {model: self.runtime / model.file for model in MODELS}
+        return {model: file for model, file in files.items() if file.is_file()}
 
     @property
     def unity_plugins(self) -> list[Path]:
@@ -95,14 +94,25 @@ class Installed:
 
     @property
     def shipped(self) -> list[Path]:
-        """The files that a game has in one folder: core, modules, and the house model if possible."""
-        return [*self.libraries, *([self.runtime / HOUSE] if self.platform.model_beside else [])]
+        """The files that a game has in one folder: core, modules, and the models if possible."""
+        return [*self.libraries, *(self.models.values() if self.platform.model_beside else [])]
 
     @property
     def import_libraries(self) -> list[Path]:
         """The import libraries that a Windows game links; empty for other systems."""
         name = self.platform.import_library
         return sorted(self.prefix.rglob(name)) if name else []
+
+    def leave_out(self, choice: Choice) -> None:
+        """Removes the files that are not packaged: a model goes with the last module that can open it."""
+        out = [module for module in self.modules if not choice.module(module.name)]
+        kept = {backend_of(module.name) for module in self.modules if module not in out}
+        for model, file in self.models.items():
+            if not choice.model(model.file) or (model.backend and model.backend not in kept):
+                out.append(file)
+        for file in out:
+            self.left_out.append(file.name)
+            file.unlink()
 
 
 class BuildFolder:
@@ -188,12 +198,12 @@ class BuildFolder:
             found.append("SOTTO_LLAMA is OFF: no module, so no model loads")
         return [f"{self.platform.name}: {text}" for text in found]
 
-    def install(self, prefix: Path, keeps: Callable[[str], bool]) -> Installed:
+    def install(self, prefix: Path, choice: Choice) -> Installed:
         """Installs the build into an empty prefix.
 
         Args:
             prefix: Folder to install into.
-            keeps: Returns whether the module with a file name is packaged.
+            choice: The modules and models that are packaged.
 
         Raises:
             PackagingError: A target was not built, or the disk is full.
@@ -211,25 +221,21 @@ class BuildFolder:
         )
         installed = Installed(self.platform, prefix, [], (compiler[0], compiler[1]), self.warnings())
         self._check_installed(installed)
-        for module in installed.modules:
-            if not keeps(module.name):
-                installed.left_out.append(module.name)
-                module.unlink()
+        installed.leave_out(choice)
         if self.cache.get("SOTTO_LLAMA") == "ON" and not installed.modules:
+            out = ", ".join(name for name in installed.left_out if backend_of(name))
             raise PackagingError(
-                f"no module is left for {self.platform.name}: --modules excludes "
-                f"{', '.join(installed.left_out)}; expected at least one"
+                f"no module is left for {self.platform.name}: --modules excludes {out}; expected at least one"
             )
         return installed
 
     def _check_installed(self, installed: Installed) -> None:
         if self.platform.import_library and not installed.import_libraries:
             raise self._refuse(f"{self.platform.import_library} is missing", self._rebuild())
+        backends = {"", *(backend_of(module.name) for module in installed.modules)}
+        for model in MODELS:
+            if model.backend in backends and model not in installed.models:
+                raise self._refuse(f"{model.file} is missing", self._rebuild())
         for library in (*installed.modules, *installed.unity_plugins):
             if machine(library) != self.platform.machine:
                 raise self._refuse(f"{library.name} is for another processor", self._rebuild())
-
-
-def chooser(patterns: list[str]) -> Callable[[str], bool]:
-    """Returns a function that is true for file names which match one of the patterns."""
-    return lambda name: any(fnmatch.fnmatch(name.removeprefix("lib"), pattern) for pattern in patterns)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from build_folder import Installed
 from release import ROOT, PackagingError, sibling
+from shipped import backend_of
 
 CORE, MODULE, VULKAN, CUDA = "core", "sotto_llama", "sotto_llama_vulkan", "sotto_llama_cuda"
 PROXY, ONNX, DIFFUSION = "sotto_proxy", "sotto_onnx", "sotto_diffusion"
@@ -248,12 +249,10 @@ def compiler_runtime(build: Installed) -> Part | None:
 
 def users(library: str) -> set[str]:
     """Returns the names in Part.used_by that stand for the library with this file name."""
-    for module in (PROXY, ONNX, DIFFUSION):
-        if module in library:
-            return {module}
-    if "sotto_llama" not in library:
+    backend = backend_of(library)
+    if not backend:
         return {CORE}
-    return {MODULE} | {user for user in (VULKAN, CUDA) if user in library}
+    return {f"sotto_{backend}"} | ({MODULE} if backend.startswith("llama") else set())
 
 
 def linked(builds: list[Installed]) -> dict[str, list[Part]]:

@@ -78,7 +78,8 @@ def extension(addons: list[AddonBuild], files: dict[str, list[str]]) -> str:
     for addon in addons:
         folder = f"res://{ADDON}/bin/{addon.system}"
         libraries.append(f'{addon.system} = "{folder}/{addon.library.name}"')
-        listed = ",\n".join(f'\t"{folder}/{name}": ""' for name in files[addon.system])
+        # A comma after the last entry too, so that each line can be deleted or copied.
+        listed = "\n".join(f'\t"{folder}/{name}": "",' for name in files[addon.system])
         dependencies.append(f"{addon.system} = {{\n{listed}\n}}")
     sections = {**texts, "libraries": "\n".join(libraries), "dependencies": "\n".join(dependencies)}
     return "\n".join(section(name, [text]) for name, text in sections.items())

@@ -8,12 +8,13 @@ from collections.abc import Callable
 import sdk
 import unity
 import wheel
-from build_folder import PLATFORMS, BuildFolder, Installed, chooser
+from build_folder import PLATFORMS, BuildFolder, Installed
 from components import linked
 from debug_info import ElfSplitter, Symbols
 from output import OutputFolder
 from release import ROOT
 from sbom import render
+from shipped import Choice, chooser
 
 import godot
 import unreal
@@ -44,17 +45,18 @@ class Run:
     def install(self, folders: list[BuildFolder]) -> None:
         """Installs the builds, and strips their libraries."""
         splitter = ElfSplitter(self._options.objcopy, self._options.readelf)
-        keeps = chooser(self._options.modules.split(","))
+        choice = Choice(chooser(self._options.modules), chooser(self._options.models))
         for folder in folders:
             name = folder.platform.name
-            build = folder.install(self._output.work / name, keeps)
+            build = folder.install(self._output.work / name, choice)
             place = self._output.work / f"symbols-{name}"
             place.mkdir()
             self._symbols[name], without = sdk.split(build, place, folder.folder / "out", splitter)
             self._builds.append(build)
             self.remarks += [f"not for release: {note}" for note in build.notes]
             if build.left_out:
-                self.remarks.append(f"{name}: left out by --modules: {', '.join(build.left_out)}")
+                files = ", ".join(build.left_out)
+                self.remarks.append(f"{name}: left out by --modules and --models: {files}")
             if without:
                 self.remarks.append(f"{name}: linked without symbols: {', '.join(without)}")
         present = {folder.platform for folder in folders}

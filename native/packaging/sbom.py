@@ -9,16 +9,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from build_folder import HOUSE, Installed
+from build_folder import Installed
 from components import Part, sha256
 from release import PackagingError
+from shipped import EmbeddedModel
 
 if TYPE_CHECKING:
     from cyclonedx.model.component import Component
 
 SPDX_WORDS = (" OR ", " AND ", " WITH ")
-
-HOUSE_TEXT = "SmolLM2-135M-Instruct, in the house model"  # the name of its licence text in native/licences.py
 
 
 def reference(part: Part) -> str:
@@ -53,18 +52,23 @@ def component(part: Part) -> Component:
     )
 
 
-def house_model(path: Path, version: str) -> Component:
-    """Returns the house model, which this project cut from SmolLM2-135M-Instruct and trained."""
+def embedded_models(builds: list[Installed]) -> dict[EmbeddedModel, Path]:
+    """Returns the models of all builds, and a file of each: a model is the same file on every platform."""
+    return {model: file for build in builds for model, file in build.models.items()}
+
+
+def model_component(model: EmbeddedModel, path: Path, version: str) -> Component:
+    """Returns the CycloneDX component of a model, which this project trained."""
     from cyclonedx.model import HashAlgorithm, HashType
     from cyclonedx.model.component import Component, ComponentType
     from cyclonedx.model.license import DisjunctiveLicense
 
     return Component(
         type=ComponentType.MACHINE_LEARNING_MODEL,
-        name="sotto/house",
+        name=model.id,
         version=version,
-        bom_ref="sotto/house",
-        licenses=[DisjunctiveLicense(id="Apache-2.0")],
+        bom_ref=model.id,
+        licenses=[DisjunctiveLicense(id=model.licence)],
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=sha256(path))],
     )
 
@@ -115,14 +119,14 @@ def render(linked: dict[str, list[Part]], builds: list[Installed], version: str,
     files = libraries(builds, version)
     unique = {reference(part): part for parts in linked.values() for part in parts}
     used = {name: component(unique[name]) for name in sorted(unique)}
-    model = house_model(builds[0].runtime / HOUSE, version)
-    content = " ".join(f"{one.bom_ref} {list(one.hashes)}" for one in (*files, *used.values(), model))
+    models = [model_component(one, file, version) for one, file in embedded_models(builds).items()]
+    content = " ".join(f"{one.bom_ref} {list(one.hashes)}" for one in (*files, *used.values(), *models))
     bom = Bom(
-        components=[*files, *used.values(), model],
+        components=[*files, *used.values(), *models],
         metadata=BomMetaData(component=root, timestamp=datetime.fromtimestamp(epoch, timezone.utc)),
         serial_number=uuid.uuid5(uuid.NAMESPACE_OID, f"sotto {version} {content}"),
     )
-    bom.register_dependency(root, [*files, model])
+    bom.register_dependency(root, [*files, *models])
     for file in files:
         bom.register_dependency(file, [used[reference(part)] for part in linked.get(file.name, [])])
     text = make_outputter(bom, OutputFormat.JSON, SchemaVersion.V1_6).output_as_string(indent=2) + "\n"

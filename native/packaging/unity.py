@@ -10,12 +10,14 @@ import sys
 from pathlib import Path
 
 from archives import Entry, tree
-from build_folder import HOUSE, LOADABLE, Installed
+from build_folder import LOADABLE, Installed
 from release import ROOT, PackagingError
+from shipped import MODELS
 
 PACKAGE = ROOT / "unity"
 TOOLS = PACKAGE / "Tools~"  # writes and checks .meta files
 TOP = "package"  # npm's name for the folder of a package
+MODEL_FILES = tuple({Path(model.file).suffix for model in MODELS})
 SOURCES_ONLY = ("Native~", "Tools~")  # not packaged: users do not build
 PLUGINS = {
     "linux-x86_64": "Plugins/Linux/x86_64",
@@ -38,23 +40,22 @@ def copy_sources(stage: Path) -> None:
             for name in names
             if name.startswith(".")
             or name in (*SOURCES_ONLY, "__pycache__")
-            or Path(name.removesuffix(".meta")).suffix in (*LOADABLE, ".gguf")
+            or Path(name.removesuffix(".meta")).suffix in (*LOADABLE, *MODEL_FILES)
         ]
 
     shutil.copytree(PACKAGE, stage, ignore=ignore)
 
 
 def add_natives(stage: Path, builds: list[Installed]) -> None:
-    """Puts the libraries and the house model into Plugins, where the package's build step looks for them."""
+    """Puts libraries and embedded models into Plugins, where the package's build step looks for them."""
     for build in builds:
         folder = stage / PLUGINS[build.platform.name]
         folder.mkdir(parents=True, exist_ok=True)
         for file in (*build.shipped, *build.unity_plugins):
             os.link(file, folder / file.name)
-    if not any(
-        build.platform.model_beside for build in builds
-    ):  # the build step copies the house model into StreamingAssets
-        os.link(builds[0].runtime / HOUSE, stage / PLUGINS[builds[0].platform.name] / HOUSE)
+    if not any(build.platform.model_beside for build in builds):
+        for file in builds[0].models.values():  # the build step copies them into StreamingAssets
+            os.link(file, stage / PLUGINS[builds[0].platform.name] / file.name)
 
 
 def run_tool(name: str, *words: str | Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from checks.cross import screen
 
-from .stage import ROOT, Broken, Run, expect, make_project, run_godot
+from .stage import ROOT, SHIPPED, Broken, Run, expect, make_project, run_godot
 
 PRESET = """[preset.0]
 
@@ -250,7 +250,7 @@ def export_game(ground: Ground) -> Path:
     options = ("--headless", "--path", project, "--export-release", "Linux", game / "tavern.x86_64")
     run = run_godot(ground.programs / "godot", *options, timeout=120)
     files = sorted(path.name for path in game.iterdir())
-    wanted = ["libsotto.so", "libsotto_godot.so", "sotto_llama-native.so", "house.gguf", "tavern.pck"]
+    wanted = [*SHIPPED, "libsotto_godot.so", "tavern.pck"]
     expect(all(name in files for name in wanted), f"the export holds {files}:\n{run.output[-3000:]}")
     return game
 

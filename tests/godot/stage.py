@@ -14,6 +14,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 HOME = ROOT / "build" / "check" / "godot" / "home"  # of the games: holds `user://`
 PROBES = Path(__file__).parent / "probes"
+SHIPPED = (  # what a game has in one folder, with modules for this processor alone
+    *("libsotto.so", "sotto_llama-native.so", "sotto_onnx.so", "sotto_diffusion-native.so"),
+    *("house.gguf", "matting.onnx"),
+)
 SCENE = """[gd_scene load_steps=2 format=3]
 
 [ext_resource type="Script" path="res://{name}.gd" id="1"]
@@ -52,10 +56,10 @@ class Run:
 
 
 def build_addon(folder: Path, libraries: Path, godot: Path) -> Path:
-    """Builds the addon with the CPU module of `libraries`. Returns the folder addons/sotto."""
+    """Builds the addon with the CPU modules of `libraries`. Returns the folder addons/sotto."""
     chosen = folder / "libraries"
     chosen.mkdir(parents=True, exist_ok=True)
-    for name in ("libsotto.so", "sotto_llama-native.so", "house.gguf"):
+    for name in SHIPPED:
         (chosen / name).unlink(missing_ok=True)
         (chosen / name).symlink_to(libraries / name)
     source = ROOT / "samples" / "godot"

@@ -220,6 +220,7 @@ TEST_CASE("an empty or missing folder contains no backend") {
     CHECK(look(empty).names.empty());
     const auto where = "no backend was found in " + folder.path().string();
     CHECK(refusal_of(empty, "") == where + "; copy the module files (sotto_llama*) there");
+    CHECK(refusal_of(empty, "onnx").ends_with("; copy the module files (sotto_onnx*) there"));
     Modules missing(folder.path() / "not there", log);
     CHECK(look(missing).names.empty());
 }

@@ -89,6 +89,24 @@ def command(out: Path, *options: str | Path) -> list[str]:
     return [str(word) for word in words]
 
 
+def build_load(libraries: Path, folder: Path) -> Path:
+    """Compiles load.c on packaged libraries. Returns the program."""
+    flags = [f"-I{ROOT / 'include'}", f"-L{libraries}", "-lsotto", f"-Wl,-rpath,{libraries}"]
+    run(["cc", ROOT / "tests/packages/load.c", *flags, "-o", folder / "load"], folder)
+    return folder / "load"
+
+
+def check_image_modules(libraries: Path, folder: Path) -> None:
+    """Checks that a C program on packaged libraries finds the modules of images, and the matting model."""
+    program, broken = build_load(libraries, folder), folder / "broken.safetensors"
+    broken.write_bytes(b"not a model")
+    none = {"SOTTO_ONNXRUNTIME": "/none/libonnxruntime.so"}
+    said = run([program, "sotto/matting"], folder, **none)  # sotto_onnx opens it, and needs the library
+    assert "ONNX Runtime was not found" in said and "'/none/libonnxruntime.so'" in said, said
+    said = run([program, "painter", broken], folder)
+    assert "no backend" not in said and "broken.safetensors" in said, said
+
+
 @pytest.fixture(scope="session")
 def build() -> Path:
     """The build folder that is packaged."""
@@ -102,7 +120,7 @@ def build_options(build: Path) -> list[str | Path]:
     options = ["--linux", build, "--windows", windows, "--wheel", os.environ["SOTTO_PACKAGES_WHEEL"]]
     if GODOT:
         options += ["--godot", GODOT]
-    return [*options, "--partial", "--modules", "sotto_llama-*"]
+    return [*options, "--partial", "--modules", "sotto_llama-*,sotto_onnx.*,sotto_diffusion-*"]
 
 
 class Making:

@@ -12,9 +12,9 @@ import pytest
 from build_folder import PLATFORMS, Installed
 from release import PackagingError
 from tests.godot.proofs import PRESET, run_game
-from tests.godot.stage import PROBES, SCENE, run_godot
+from tests.godot.stage import PROBES, SCENE, SHIPPED, run_godot
 
-from conftest import ROOT, Packages, run, unpack
+from conftest import ROOT, Packages, check_image_modules, run, unpack
 from godot import AddonBuild, entries
 
 SYSTEM = "linux.x86_64"
@@ -37,7 +37,7 @@ def test_the_extension_file_names_every_binary(addon: Path) -> None:
     text = (addon / "sotto.gdextension").read_text()
     files = {path.relative_to(addon).as_posix() for path in (addon / "bin").rglob("*") if path.is_file()}
     assert named(text) == files
-    assert {Path(name).name for name in files} >= {"libsotto.so", "sotto_llama-native.so", "house.gguf"}
+    assert {Path(name).name for name in files} >= set(SHIPPED)
     assert re.findall(r"^\[(\w+)\]$", text, re.M)[:1] == ["configuration"]
     assert 'entry_symbol = "' in text and "reloadable = true" in text
 
@@ -52,6 +52,7 @@ def test_a_program_on_its_libraries_speaks(addon: Path, tmp_path: Path) -> None:
     flags = [f"-I{ROOT / 'include'}", f"-L{libraries}", "-lsotto", f"-Wl,-rpath,{libraries}"]
     run(["cc", GAME, *flags, "-o", "game"], tmp_path)
     assert "3 copper" in run([tmp_path / "game"], tmp_path)
+    check_image_modules(libraries, tmp_path)
 
 
 PROJECT = """config_version=5
@@ -90,6 +91,37 @@ def test_an_exported_game_speaks(addon: Path, packages: Packages, tmp_path: Path
     assert "3 copper" in said["text"], said
 
 
+def change_files(project: Path, left_out: set[str], added: str) -> None:
+    """Removes files from an addon and adds one, in its extension file too, as the guide says."""
+    addon = project / "addons" / "sotto"
+    file = addon / "sotto.gdextension"
+    lines = file.read_text().splitlines(keepends=True)
+    (addon / "bin" / SYSTEM / added).write_bytes(b"")
+    at = next(number for number, line in enumerate(lines) if '/libsotto.so"' in line)
+    lines.insert(at + 1, lines[at].replace("libsotto.so", added))
+    for name in left_out:
+        (addon / "bin" / SYSTEM / name).unlink()
+        assert any(f'/{name}"' in line for line in lines), name
+        lines = [line for line in lines if f'/{name}"' not in line]
+    file.write_text("".join(lines))
+
+
+def test_an_exported_game_has_files_that_are_listed(addon: Path, packages: Packages, tmp_path: Path) -> None:
+    programs, game = Path(os.environ["SOTTO_GODOT"]), tmp_path / "game"
+    project = make_project(packages.file("sotto-godot-*"), tmp_path / "project", programs)
+    left_out = {"sotto_onnx.so", "sotto_diffusion-native.so", "matting.onnx"}
+    change_files(project, left_out, "libonnxruntime.so.1")
+    game.mkdir()
+    options = ("--headless", "--path", project)
+    export = ("--export-release", "Linux", game / "tavern.x86_64")
+    exported = run_godot(programs / "godot", *options, *export, timeout=120)
+    files = {path.name for path in game.iterdir()}
+    assert exported.status == 0, exported.output
+    assert files & set(SHIPPED) == set(SHIPPED) - left_out, exported.output
+    assert "libonnxruntime.so.1" in files, exported.output
+    assert "3 copper" in run_game(game, "sotto/house").report()["text"]
+
+
 EXTENSION = """[configuration]
 entry_symbol = "entry"
 
@@ -120,7 +152,14 @@ def installed(folder: Path, index: int) -> Installed:
     platform = PLATFORMS[index]
     prefix = folder / platform.name
     prefix.mkdir()
-    for name in (platform.core, f"sotto_llama-x{Path(platform.core).suffix}", "house.gguf"):
+    suffix = Path(platform.core).suffix
+    for name in (
+        platform.core,
+        f"sotto_llama-x{suffix}",
+        f"sotto_onnx{suffix}",
+        "house.gguf",
+        "matting.onnx",
+    ):
         (prefix / name).write_bytes(name.encode())
     return Installed(platform, prefix, [], ("", ""))
 
@@ -138,7 +177,7 @@ def test_two_platforms_share_one_extension_file(tmp_path: Path) -> None:
     found = {entry.name: entry.read() for entry in files}
     text = found["addons/sotto/sotto.gdextension"].decode()
     binaries = {name.removeprefix("addons/sotto/") for name in found if "/bin/" in name}
-    assert named(text) == binaries and len(binaries) == 8
+    assert named(text) == binaries and len(binaries) == 12
     assert re.findall(r"^\[(\w+)\]$", text, re.M) == ["configuration", "libraries", "dependencies", "icons"]
     assert 'windows.x86_64 = "res://addons/sotto/bin/windows.x86_64/sotto_godot.dll"' in text
     assert found["addons/sotto/icon.svg"] == b"<svg/>"

@@ -10,6 +10,8 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.godot.stage import SHIPPED
+
 from conftest import GODOT, ROOT, VERSION, Packages, run
 
 EXPECTED = {
@@ -109,6 +111,6 @@ def test_packaged_libraries_are_hardened_without_build_paths(unpacked: Callable[
 
 
 def test_every_host_has_the_same_libraries(unpacked: Callable[[str], Path]) -> None:
-    for name in ("libsotto.so", "sotto_llama-native.so", "house.gguf"):
+    for name in SHIPPED:
         found = [path.read_bytes() for package in HOSTS for path in unpacked(package).rglob(name)]
         assert len(found) >= len(HOSTS) and len(set(found)) == 1, name

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from components import PinnedSources, every_part, users
 from release import sibling
-from sbom import HOUSE_TEXT, invalid
+from sbom import invalid
+from shipped import MODELS
 
 from conftest import ROOT, VERSION, Packages
 
@@ -64,12 +65,25 @@ def test_files_are_the_packaged_libraries(by_name: dict[str, Any], unpacked: Cal
     assert set(files) >= {
         "linux-x86_64/libsotto.so",
         "linux-x86_64/sotto_llama-native.so",
+        "linux-x86_64/sotto_onnx.so",
+        "linux-x86_64/sotto_diffusion-native.so",
         "windows-x86_64/sotto.dll",
     }
     for name, one in files.items():
         platform, file = name.split("/")
         (library,) = unpacked(f"sotto-sdk-*-{platform}*").rglob(file)
         assert one["hashes"][0]["content"] == hashlib.sha256(library.read_bytes()).hexdigest()
+
+
+def test_embedded_models_are_components(by_name: dict[str, Any], unpacked: Callable[[str], Path]) -> None:
+    for model in MODELS:
+        (file,) = unpacked("sotto-sdk-*-linux-*").rglob(model.file)
+        one = by_name[model.id]
+        assert (one["type"], one["licenses"][0]["license"]["id"]) == (
+            "machine-learning-model",
+            model.licence,
+        )
+        assert one["hashes"][0]["content"] == hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def test_archives_have_the_hash_of_the_fetched_file(by_name: dict[str, Any]) -> None:
@@ -105,7 +119,8 @@ def test_every_component_has_a_licence_and_a_hash(bom: dict[str, Any]) -> None:
 def test_every_licence_text_belongs_to_a_component() -> None:
     parts = every_part(PinnedSources())
     texts = {name for name, _ in sibling("licences").texts()}
-    assert {part.text for part in parts} - {""} | {HOUSE_TEXT} == texts
+    of_models = {model.text for model in MODELS}
+    assert ({part.text for part in parts} | of_models) - {""} == texts
 
 
 def test_every_row_of_the_notices_is_a_component() -> None:
@@ -142,3 +157,7 @@ def test_dependencies_name_what_each_library_links(bom: dict[str, Any]) -> None:
     assert "Zstandard" in core and "llama.cpp" not in core
     assert "llama.cpp" in module and "miniaudio" in module and "Zstandard" not in module
     assert "Vulkan" not in core + module and "CUDA" not in core + module
+    onnx = " ".join(graph["linux-x86_64/sotto_onnx.so"])
+    diffusion = " ".join(graph["linux-x86_64/sotto_diffusion-native.so"])
+    assert "ONNX Runtime's C header" in onnx and "ggml" not in onnx
+    assert "stable-diffusion.cpp" in diffusion and "ggml" in diffusion and "llama.cpp@" not in diffusion

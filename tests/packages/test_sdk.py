@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.godot.stage import SHIPPED
 
-from conftest import ROOT, VERSION, run
+from conftest import ROOT, VERSION, build_load, check_image_modules, run
 
 GAME = ROOT / "samples" / "c" / "find_package"
 SPOKEN = "3 copper"
@@ -32,10 +33,9 @@ def test_layout(prefix: Path) -> None:
     assert names >= {
         "include/sotto/sotto.h",
         "include/sotto/sotto.hpp",
-        "lib/libsotto.so",
-        "lib/sotto_llama-native.so",
-        "lib/house.gguf",
+        *(f"lib/{name}" for name in SHIPPED),
         "lib/cmake/sotto/sottoConfig.cmake",
+        "lib/cmake/sotto/sottoRuntime.cmake",
         "lib/pkgconfig/sotto.pc",
         "share/doc/sotto/LICENSE",
         "share/doc/sotto/THIRD_PARTY.md",
@@ -52,6 +52,31 @@ def test_cmake_finds_it(prefix: Path, tmp_path: Path) -> None:
     run(["cmake", "--build", tmp_path], tmp_path)
     for program in ("game", "game_cpp"):
         assert SPOKEN in run([tmp_path / program], tmp_path)
+
+
+LEAVES_OUT = """cmake_minimum_required(VERSION 3.16)
+project(game LANGUAGES C)
+find_package(sotto REQUIRED)
+add_executable(game "{game}")
+target_link_libraries(game PRIVATE sotto::sotto)
+sotto_copy_runtime(game LEAVE_OUT {names})
+"""
+
+
+def test_a_game_copies_what_it_ships(prefix: Path, tmp_path: Path) -> None:
+    check_image_modules(prefix / "lib", tmp_path)
+    for names, left_out in (("", set()), ("onnx diffusion", set(SHIPPED[2:4]) | {"matting.onnx"})):
+        folder = tmp_path / (names or "all")
+        folder.mkdir()
+        text = LEAVES_OUT.format(game=GAME / "game.c", names=names)
+        (folder / "CMakeLists.txt").write_text(text)
+        out = folder / "out"
+        run(["cmake", "-S", folder, "-B", out, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}"], folder)
+        run(["cmake", "--build", out], folder)
+        assert {path.name for path in out.iterdir()} & set(SHIPPED) == set(SHIPPED) - left_out
+        assert SPOKEN in run([out / "game"], folder)
+    said = run([build_load(out, folder), "sotto/matting"], folder)
+    assert said.startswith(f"no backend 'onnx' was found in {out}"), said
 
 
 def test_pkg_config_finds_it(prefix: Path, tmp_path: Path) -> None:

@@ -44,7 +44,9 @@ def build_id(library: Path) -> str:
     return found[1]
 
 
-@pytest.mark.parametrize("name", ["libsotto.so", "sotto_llama-native.so"])
+@pytest.mark.parametrize(
+    "name", ["libsotto.so", "sotto_llama-native.so", "sotto_onnx.so", "sotto_diffusion-native.so"]
+)
 def test_packaged_symbols_name_the_functions_of_a_stripped_library(
     name: str, unpacked: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.godot.stage import SHIPPED
 
-from conftest import ROOT, VERSION, run
+from conftest import ROOT, VERSION, check_image_modules, run
 from csharp.sources import OBSOLETE_ON_CORE
 from dotnet.toolchain import Runtime, compile_cs, core_command
 
@@ -31,11 +32,7 @@ def test_it_has_the_sources_and_the_libraries(package: Path) -> None:
     assert (manifest["name"], manifest["version"]) == ("com.sotto.runtime", VERSION)
     names = {path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()}
     natives = {name.removeprefix(f"{NATIVES}/") for name in names if name.startswith(f"{NATIVES}/")}
-    assert {name for name in natives if not name.endswith(".meta")} >= {
-        "libsotto.so",
-        "sotto_llama-native.so",
-        "house.gguf",
-    }
+    assert {name for name in natives if not name.endswith(".meta")} == set(SHIPPED)
     sources = {
         path.relative_to(ROOT / "unity").as_posix()
         for folder in ("Runtime", "Editor", "Samples~", "Documentation~", "Tests")
@@ -95,3 +92,7 @@ def test_it_chats(runtime: Runtime, package: Path, tmp_path: Path) -> None:
     assert "3 copper" in json.loads(answer)["choices"][0]["message"]["content"]
     with pytest.raises(AssertionError, match="library 'sotto' could not be loaded"):
         run(command, tmp_path, LD_LIBRARY_PATH=os.fspath(tmp_path), LC_ALL="C.UTF-8")
+
+
+def test_its_libraries_open_models_of_images(package: Path, tmp_path: Path) -> None:
+    check_image_modules(package / NATIVES, tmp_path)

@@ -9,10 +9,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.godot.stage import SHIPPED
 
 from checks.ground import PYTHON
 from checks.unreal import FLAGS
-from conftest import ROOT, VERSION, Packages, run
+from conftest import ROOT, VERSION, Packages, check_image_modules, run
 
 GAME = ROOT / "samples" / "c" / "find_package" / "game.c"
 BUILT = {"Binaries", "Intermediate", "Saved"}
@@ -52,7 +53,7 @@ def test_it_has_the_headers_and_the_libraries(plugin: Path) -> None:
         path.name for path in (ROOT / "include/sotto").iterdir() if path.suffix in (".h", ".hpp")
     }
     libraries = {path.name for path in (sdk / "lib" / "Linux").iterdir()}
-    assert libraries == {"libsotto.so", "sotto_llama-native.so", "house.gguf"}
+    assert libraries == set(SHIPPED)
     windows = {path.name for path in (sdk / "lib" / "Win64").iterdir()}
     assert windows >= {"sotto.dll", "sotto.lib", "house.gguf"}
     assert {path.name for path in (sdk / "lib").iterdir()} == {"Linux", "Win64"}  # no build for Android
@@ -65,6 +66,10 @@ def test_a_program_on_its_headers_and_libraries_speaks(plugin: Path, tmp_path: P
     flags = [f"-I{sdk / 'include'}", f"-L{libraries}", "-lsotto", f"-Wl,-rpath,{libraries}"]
     run(["cc", GAME, *flags, "-o", "game"], tmp_path)
     assert "3 copper" in run([tmp_path / "game"], tmp_path)
+
+
+def test_its_libraries_open_models_of_images(plugin: Path, tmp_path: Path) -> None:
+    check_image_modules(plugin / "Source" / "SottoSDK" / "lib" / "Linux", tmp_path)
 
 
 @pytest.fixture(scope="session", autouse=True)
