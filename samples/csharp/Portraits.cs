@@ -1,15 +1,17 @@
-// A portrait of each character of a tavern, painted between frames and kept beside the save game.
+// A portrait of each character of a tavern, painted between frames and kept in the save game.
 //
 // Compile it with the package's classes (see docs/pages/guide/first-npc-csharp.md):
 //
 //     mcs -unsafe -langversion:latest -out:Portraits.exe samples/csharp/Portraits.cs unity/Runtime/*.cs unity/Runtime/Native/*.cs
-//     LD_LIBRARY_PATH=build/check/release/out mono Portraits.exe MODEL saves/portraits
+//     LD_LIBRARY_PATH=build/check/release/out mono Portraits.exe MODEL saves
 //
 // MODEL is an image model; a third argument names the folder of its backend's module. A portrait is painted once:
-// its file's name has a hash of all that decides how it looks.
+// its file's name has a hash of all that decides how it looks. The save game holds the files too, so that they come
+// back on another machine.
 using System;
 using System.Collections.Generic;
 using System.IO;
+using System.Linq;
 using System.Security.Cryptography;
 using System.Text;
 using System.Threading;
@@ -56,18 +58,46 @@ static class Portraits
     static async Task PaintAll(SottoEngine engine, string model, string folder)
     {
         await engine.LoadModelAsync(new SottoModel(Model, model));
-        var seed = 100; // a character keeps their face when the game is installed again
+        var slot = Path.Combine(folder, "slot1.sotto");
+        var portraits = Requests(folder);
+        var files = portraits.ToDictionary(one => Path.GetFileName(one.Path), one => one.Path);
+        if (File.Exists(slot))
+            await Restore(engine, slot, files);
+        foreach (var (name, path, request) in portraits)
+        {
+            var isMissing = !File.Exists(path);
+            if (isMissing)
+                Save(path, await engine.GenerateImageAsync(request));
+            Console.WriteLine($"{name}: {path}{(isMissing ? "" : ", from an earlier evening")}");
+        }
+        await engine.SaveGameAsync(slot, files);
+    }
+
+    static List<(string Name, string Path, SottoImageRequest Request)> Requests(string folder)
+    {
+        var requests = new List<(string, string, SottoImageRequest)>();
         foreach (var one in Cast)
         {
             var request = new SottoImageRequest(Model, $"portrait of {one.Value}, {Style}")
             {
-                NegativePrompt = "text, frame, several people", Width = 256, Height = 256, Seed = seed++,
+                NegativePrompt = "text, frame, several people", Width = 256, Height = 256,
+                Seed = 100 + requests.Count, // a character keeps their face when the game is installed again
             };
             var path = Path.Combine(folder, $"{one.Key.ToLowerInvariant()}-{Mark(request)}.png");
-            var isMissing = !File.Exists(path);
-            if (isMissing)
-                Save(path, await engine.GenerateImageAsync(request));
-            Console.WriteLine($"{one.Key}: {path}{(isMissing ? "" : ", from an earlier evening")}");
+            requests.Add((one.Key, path, request));
+        }
+        return requests;
+    }
+
+    static async Task Restore(SottoEngine engine, string slot, Dictionary<string, string> files)
+    {
+        try
+        {
+            await engine.RestoreGameAsync(slot, files);
+        }
+        catch (SottoException)
+        {
+            // a save game of other portraits
         }
     }
 

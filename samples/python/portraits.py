@@ -1,10 +1,12 @@
-"""A portrait of each character of a tavern, painted in the background and kept beside the save game.
+"""A portrait of each character of a tavern, painted in the background and kept in the save game.
 
 Run `python portraits.py --model FOLDER --backend diffusers --saves saves`, or name another backend's model.
-A portrait is painted once: its file's name has a hash of all that decides how it looks.
+A portrait is painted once: its file's name has a hash of all that decides how it looks. The save game
+holds the files too, so that they come back on another machine.
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterator
@@ -29,11 +31,8 @@ def file_of(folder: Path, name: str, request: dict[str, object]) -> Path:
     return folder / f"{name.lower()}-{mark}.png"
 
 
-def portraits(engine: sotto.Engine, model: str, folder: Path) -> Iterator[tuple[str, Path, bool]]:
-    """Yields the name and the file of each portrait, and whether it was painted now.
-
-    A game calls this on a thread: a portrait takes seconds to minutes, in slices that its frames leave free.
-    """
+def requests(model: str, folder: Path) -> Iterator[tuple[str, Path, dict[str, object]]]:
+    """Yields the name, the file and the request of each portrait."""
     for number, (name, looks) in enumerate(CAST.items()):
         request: dict[str, object] = {
             "model": model,
@@ -42,12 +41,33 @@ def portraits(engine: sotto.Engine, model: str, folder: Path) -> Iterator[tuple[
             "size": f"{SIZE[0]}x{SIZE[1]}",
             "seed": 100 + number,  # a character keeps their face when the game is installed again
         }
-        path = file_of(folder, name, request)
+        yield name, file_of(folder, name, request), request
+
+
+def portraits(engine: sotto.Engine, model: str, folder: Path) -> Iterator[tuple[str, Path, bool]]:
+    """Yields the name and the file of each portrait, and whether it was painted now.
+
+    A game calls this on a thread: a portrait takes seconds to minutes, in slices that its frames leave free.
+    """
+    for name, path, request in requests(model, folder):
         missing = not path.exists()
         if missing:
             body = {**request, "response_format": "file", "path": str(path)}
             engine.image_generate(body, priority="background")
         yield name, path, missing
+
+
+def evening(engine: sotto.Engine, model: str, saves: Path) -> None:
+    """Restores the game, paints the portraits that are missing, and saves the game with all of them."""
+    slot, folder = saves / "slot1.sotto", saves / "portraits"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {path.name: path for _, path, _ in requests(model, folder)}
+    if slot.exists():
+        with contextlib.suppress(sotto.SottoError):  # a save game of other portraits
+            engine.restore_game(slot, files=files)
+    for name, path, painted in portraits(engine, model, folder):
+        print(f"{name}: {path}{'' if painted else ', from an earlier evening'}")
+    engine.save_game(slot, files=files)
 
 
 def main() -> None:
@@ -63,8 +83,7 @@ def main() -> None:
 
             engine.add_backend(Diffusers())
         engine.load_model("painter", path=arguments.model, backend=arguments.backend)
-        for name, path, painted in portraits(engine, "painter", arguments.saves / "portraits"):
-            print(f"{name}: {path}{'' if painted else ', from an earlier evening'}")
+        evening(engine, "painter", arguments.saves)
 
 
 if __name__ == "__main__":

@@ -20,12 +20,12 @@ def check_sample() -> str:
         raise Failed(answers)
     spoken = both_speak(run([compile_sample("frame_loop"), OUT / "house.gguf"], timeout=120))
     with tempfile.TemporaryDirectory() as folder:
-        return f"{spoken}; a backend in C answers; {portrait(Path(folder))}"
+        return f"{spoken}; a backend in C answers; {portraits(Path(folder))}"
 
 
-def portrait(folder: Path) -> str:
-    """The portrait sample writes the image that a scripted model gives, and shows previews and progress."""
-    program = compile_sample("portrait")
+def portraits(folder: Path) -> str:
+    """The sample of portraits paints each character once, with previews; the save game has the files."""
+    program = compile_sample("portraits")
     image, preview, steps = png(16), png(2), 8
     infos = [{"width": 2, "height": 2, "partial": True}, {"index": 0, "seed": 7, "width": 16, "height": 16}]
     script = {
@@ -37,16 +37,23 @@ def portrait(folder: Path) -> str:
         "data": [preview.hex(), image.hex()],
         "data_info": infos,
     }
-    model, written = folder / "painter.json", folder / "portrait.png"
+    model, saves = folder / "painter.json", folder / 'Spielstände "1"'
     model.write_text(json.dumps(script))
-    words: list[str | Path] = [program, model, written, 'an innkeeper, "Marta"', OUT / "scripted"]
+    saves.mkdir()
+    words: list[str | Path] = [program, model, saves, OUT / "scripted"]
     printed = run(words, timeout=60)
     frames = printed.count("%\n")
-    if written.read_bytes() != image or "a preview of" not in printed or frames < steps:
-        raise Failed(
-            f"the portrait differs from the model's image, or previews or progress are missing:\n{printed}"
-        )
-    return f"a portrait arrives after {frames} events of progress"
+    painted = sorted(saves.glob("*.png"))
+    if [one.read_bytes() for one in painted] != [image] * 4 or printed.count("a preview of") != 4:
+        raise Failed(f"portraits differ from the model's image, or previews are missing:\n{printed}")
+    if frames < 4 * steps or "earlier evening" in printed:
+        raise Failed(f"progress is missing, or a portrait was there already:\n{printed}")
+    for one in painted:
+        one.unlink()
+    again = run(words, timeout=60)
+    if again.count("earlier evening") != 4 or sorted(saves.glob("*.png")) != painted:
+        raise Failed(f"the save game does not bring the portraits back:\n{again}")
+    return f"{len(painted)} portraits arrive after {frames} events of progress, and out of the save game"
 
 
 def png(size: int) -> bytes:

@@ -1,7 +1,8 @@
-"""The sample of portraits: each is painted once, and kept beside the save game."""
+"""The sample of portraits: each is painted once, and kept in the save game."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,27 @@ def test_a_portrait_of_each_character_is_painted_once(portraits: Any, tmp_path: 
         assert [one[2] for one in portraits.portraits(engine, "double", tmp_path / "portraits")] == [
             True, False, False, False,
         ]  # fmt: skip
+
+
+def test_a_save_game_brings_the_portraits_back(
+    portraits: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[dict[str, bytes]] = []
+    for evening in range(3):
+        easel, saves = Easel(), tmp_path / ("home" if evening == 0 else "other machine")
+        with sotto.Engine("cpu", mode="prioritize_compute") as engine:
+            engine.add_backend(easel)
+            engine.load_model("double", path="-", backend="easel")
+            portraits.evening(engine, "double", saves)
+        kept.append({path.name: path.read_bytes() for path in (saves / "portraits").iterdir()})
+        assert (easel.models[0].computed > 0) == (evening != 1)
+        if evening == 0:
+            (tmp_path / "other machine").mkdir()
+            shutil.copy(saves / "slot1.sotto", tmp_path / "other machine")
+        elif evening == 1:  # the next patch changes the style
+            monkeypatch.setattr(portraits, "STYLE", "ink")
+    assert len(kept[0]) == 4 and kept[0] == kept[1]
+    assert len(kept[2]) == 8
 
 
 def test_the_sample_names_what_it_needs(tmp_path: Path) -> None:

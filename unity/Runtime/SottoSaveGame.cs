@@ -84,5 +84,21 @@ namespace Sotto
         /// <summary>Restores conversations, as <see cref="RestoreGame(string, SottoFlags)"/>; awaiting gives their counts as JSON.</summary>
         public SottoAnswer RestoreGameAsync(string path, CancellationToken token = default) =>
             Await(RestoreGame(path), token);
+
+        /// <summary>Saves all conversations and files of the game; awaiting gives their counts as JSON.</summary>
+        /// <param name="path">The file, in Unity below persistentDataPath.</param>
+        /// <param name="files">Paths of the files to copy, by names of 1 to 128 bytes.</param>
+        /// <param name="token">Cancels the request.</param>
+        public SottoAnswer SaveGameAsync(
+            string path, IReadOnlyDictionary<string, string> files, CancellationToken token = default) =>
+            Await(SaveGame(path, files), token);
+
+        /// <summary>Restores conversations and writes files that the save game holds, if it has all of them.</summary>
+        /// <param name="path">The file.</param>
+        /// <param name="files">Where to write the files, by their names.</param>
+        /// <param name="token">Cancels the request.</param>
+        public SottoAnswer RestoreGameAsync(
+            string path, IReadOnlyDictionary<string, string> files, CancellationToken token = default) =>
+            Await(RestoreGame(path, files), token);
     }
 }
