@@ -48,7 +48,7 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "tiny": Case("tiny", 256, 20, 1.0),
+    "tiny": Case("tiny", 256, 60, 1.0),
     "small-256": Case("small", 256, 4, 4.0),
     "sd1-256": Case("sd1", 256, 4, 4.0),
     "sd1-512": Case("sd1", 512, 3, 1.0),
