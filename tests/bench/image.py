@@ -87,7 +87,16 @@ def compared(case: Case, theirs: str, threads: int, turns: int) -> dict[str, Any
             if turn >= 0:
                 seen.append(found)
         memory = {who: ask("memory")["mb"] for who, ask in sides.items()}
-    return {**figures(seen, memory), "psnr_db": min(decibels), "pixels_equal": min(decibels) == EQUAL_DB}
+    told = {"file_mb": file_mb(model(case.model)), "size": case.size, "steps": case.steps}
+    equality = {"psnr_db": min(decibels), "pixels_equal": min(decibels) == EQUAL_DB}
+    return {**told, **figures(seen, memory), **equality}
+
+
+def file_mb(files: dict[str, Any]) -> float:
+    """Returns the size of a model's files, in MB."""
+    path = Path(files["path"])
+    parts = [path.parent / name for name in files["parts"].values()]
+    return round(sum(part.stat().st_size for part in (path, *parts)) / 1e6, 1)
 
 
 def pixels(who: str) -> Path:

@@ -20,6 +20,7 @@ PAGES = ROOT / "docs" / "pages"
 BLOCKS = {  # file -> block -> text
     README: {"headline": readme_tables.headline},
     PAGES / "benchmarks.md": {"peers": readme_tables.text},
+    PAGES / "guide" / "images-models.md": {"images": readme_tables.images_text},
     PAGES / "guide" / "memory-budget.md": {"budget": readme_tables.budget_text},
     PAGES / "guide" / "models.md": {
         "models": readme_tables.models_text,

@@ -218,6 +218,43 @@ characters with random facts, temperature 0; an answer is right if the fact stan
 """
 
 
+def images_text() -> str:
+    """Returns the block of the page on diffusion models."""
+    images, beside = found("image"), found("image_frames")
+    lines = [
+        "| form | file | image | seconds a step | seconds an image | peak memory |",
+        "|---|--:|---|--:|--:|--:|",
+    ]
+    forms = {
+        "tiny": "Z-Image, 3 layers",
+        "small-256": "SD 1.5, narrow",
+        "sd1-256": "SD 1.5",
+        "sd1-512": "SD 1.5",
+    }
+    for name, case in images["cases"].items():
+        size = f"{case['size']}x{case['size']}, {case['steps']} steps"
+        told = " | ".join(
+            f"{case[f'{what}_ours']:{form}} ({case[f'{what}_theirs']:{form}})"
+            for what, form in (("step_s", ".2f"), ("picture_s", ".1f"), ("memory_mb", ",.0f"))
+        )
+        lines.append(f"| {forms[name]} | {case['file_mb']:,.0f} MB | {size} | {told} MB |")
+    games = [
+        f"{GAMES[game]}: {told['missed_pct']['ours']:.2f} % (alone {told['missed_pct']['alone']:.2f} %; "
+        f"beside the package {told['missed_pct']['theirs']:.1f} %)"
+        for game, told in beside["games"].items()
+    ]
+    table = "\n".join(lines)
+    return f"""\
+Random weights, on {images["processor"]}, {images["threads"]} threads, by `tests/bench/image.py`; in brackets
+stable-diffusion-cpp-python with the same model, seed and threads:
+
+{table}
+
+Frames missed at 60 FPS beside images without a pause and four characters, by `tests/bench/image_frames.py`:
+{"; ".join(games)}.
+"""
+
+
 def text() -> str:
     """The whole block beside peers."""
     frames, many, pacing = found("frames"), found("many_npcs"), found("pacing")
