@@ -239,11 +239,11 @@ def images_text() -> str:
         )
         lines.append(f"| {forms[name]} | {case['file_mb']:,.0f} MB | {size} | {told} MB |")
     games = [
-        f"{GAMES[game]}: {told['missed_pct']['ours']:.2f} % (alone {told['missed_pct']['alone']:.2f} %; "
-        f"beside the package {told['missed_pct']['theirs']:.1f} %)"
+        f"- {GAMES[game]}: {told['missed_pct']['ours']:.2f} % (the game alone "
+        f"{told['missed_pct']['alone']:.2f} %, beside that package {told['missed_pct']['theirs']:.1f} %)"
         for game, told in beside["games"].items()
     ]
-    table = "\n".join(lines)
+    table, joined = "\n".join(lines), "\n".join(games)
     return f"""\
 Random weights, on {images["processor"]}, {images["threads"]} threads, by `tests/bench/image.py`; in brackets
 stable-diffusion-cpp-python with the same model, seed and threads:
@@ -251,7 +251,8 @@ stable-diffusion-cpp-python with the same model, seed and threads:
 {table}
 
 Frames missed at 60 FPS beside images without a pause and four characters, by `tests/bench/image_frames.py`:
-{"; ".join(games)}.
+
+{joined}
 """
 
 
