@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import fleet_tables
 import readme_tables
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +27,7 @@ BLOCKS = {  # file -> block -> text
         "models": readme_tables.models_text,
         "characters": readme_tables.characters_text,
     },
+    PAGES / "guide" / "fleet-capacity.md": {"capacity": fleet_tables.text},
 }
 
 

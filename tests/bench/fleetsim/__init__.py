@@ -1,0 +1,1 @@
+"""A discrete-event simulation of a fleet: nodes, cells, players, routing, autoscaling and failures."""
