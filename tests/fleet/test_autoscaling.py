@@ -53,6 +53,7 @@ def random_scaler(chance: random.Random, clock: Clock) -> Autoscaler:
             max_hourly_cost_usd=chance.choice((None, 0.1, 0.5, 1.0, 3.0, 10.0)),
             worker_tokens_per_s=chance.choice((None, 50.0, 400.0)),
             scale_down_after_s=chance.choice((0.0, 30.0, 300.0)),
+            start_s=chance.choice((0.0, 120.0)),
             max_growth=chance.choice((1.5, 3.0)),
         )
         try:
@@ -129,6 +130,19 @@ def test_tokens_per_second_add_workers_before_anything_waits() -> None:
     policy = AutoscalingPolicy(max_workers=100, worker_tokens_per_s=100, target_utilization=0.5)
     scaler = Autoscaler(policy, OWN)
     assert scaler.decide(load(tokens_per_s=390, ready=4)).total == 8
+
+
+@pytest.mark.parametrize(("before", "now", "workers"), [(100, 400, 9), (350, 400, 4), (500, 400, 5)])
+def test_fast_growth_is_expected_to_go_on_while_a_worker_starts(before: int, now: int, workers: int) -> None:
+    """From 100 to 400 tokens/s in a minute is 5 per second: 500 more when a worker is ready 100 s later."""
+    clock = Clock()
+    policy = AutoscalingPolicy(
+        max_workers=100, worker_tokens_per_s=100, target_utilization=1.0, start_s=100, max_growth=10
+    )
+    scaler = Autoscaler(policy, OWN, clock=clock)
+    scaler.decide(load(tokens_per_s=before, ready=1))
+    clock.now += 60
+    assert scaler.decide(load(tokens_per_s=now, ready=1, starting={"own": 4})).total == workers
 
 
 def test_workers_are_removed_after_the_window_alone() -> None:
@@ -244,6 +258,7 @@ def test_a_decision_names_the_bound_that_held_it(limits: dict[str, Any], limited
         ({"max_workers": 2, "target_utilization": 1.5}, "invalid target_utilization '1.5'.*<= 1"),
         ({"max_workers": 2, "max_growth": 1}, "invalid max_growth '1': expected a number > 1"),
         ({"max_workers": 2, "scale_down_after_s": -1}, "invalid scale_down_after_s '-1'"),
+        ({"max_workers": 2, "start_s": "2 min"}, "invalid start_s ''2 min''"),
         ({"max_workers": 2, "maxworkers": 3}, "invalid execution_policy_config.maxworkers: expected one of"),
         ({"max_workers": 2, "workers": "gpu"}, "invalid workers ''gpu'': expected a list of node types"),
     ],

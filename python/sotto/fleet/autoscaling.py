@@ -12,6 +12,8 @@ from typing import Any
 from .prices import PriceTable, integer, number
 
 _LEARNING = 0.2  # weight of a new sample in the learned throughput of a worker
+_TREND_S = 60.0  # time over which growth is measured
+_TREND = 1.25  # growth in that time above which it is expected to go on
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,10 @@ class AutoscalingPolicy:
         target_wait_ms: p95 of the waits for a first token above which workers are added.
         target_utilization: Share of the throughput of the workers that the load may use.
         worker_tokens_per_s: Throughput of one worker; None: learned while requests wait.
-        max_growth: Maximum factor from the ready workers to the target in one decision.
+        start_s: Time that a worker takes to start. If tokens per second grew by more than a quarter within
+            the last minute, they are expected to grow as fast for that time.
+        max_growth: Maximum factor of one decision: for a wait from the ready workers, for tokens per second
+            from all workers.
         scale_down_after_s: Time for which fewer workers must be enough before any is stopped.
     """
 
@@ -37,6 +42,7 @@ class AutoscalingPolicy:
     target_wait_ms: float = 500.0
     target_utilization: float = 0.75
     worker_tokens_per_s: float | None = None
+    start_s: float = 0.0
     max_growth: float = 3.0
     scale_down_after_s: float = 300.0
 
@@ -55,6 +61,7 @@ class AutoscalingPolicy:
         number("target_wait_ms", self.target_wait_ms, minimum=0.0, above=True)
         number("target_utilization", self.target_utilization, minimum=0.0, maximum=1.0, above=True)
         number("max_growth", self.max_growth, minimum=1.0, above=True)
+        number("start_s", self.start_s, minimum=0.0)
         number("scale_down_after_s", self.scale_down_after_s, minimum=0.0)
 
     @classmethod
@@ -160,6 +167,7 @@ class Autoscaler:
         self._prices = prices
         self._throughput = policy.worker_tokens_per_s
         self._wanted: deque[tuple[float, int]] = deque()  # (time, workers that were enough), of the window
+        self._tokens: deque[tuple[float, float]] = deque()  # (time, tokens per second), of the last minute
         self._now = -math.inf
         self.set_prices(prices)
         least = self._placed(policy.min_workers, {})
@@ -227,8 +235,9 @@ class Autoscaler:
         if late and not ready:
             return max(1, starting), f"{load.waiting} requests wait, and no worker is ready"
         if self._throughput is not None:
-            by_tokens = math.ceil(load.tokens_per_s / (self._throughput * self.policy.target_utilization))
-            reason = f"{load.tokens_per_s:.0f} tokens/s at {self._throughput:.0f} per worker"
+            tokens_per_s = self._expected(load.tokens_per_s)
+            by_tokens = math.ceil(tokens_per_s / (self._throughput * self.policy.target_utilization))
+            reason = f"{tokens_per_s:.0f} tokens/s expected at {self._throughput:.0f} per worker"
         else:  # nothing learned yet: one worker less is tried
             by_tokens = ready + starting - 1 if not load.waiting else ready + starting
             reason = "no request waits too long"
@@ -238,9 +247,19 @@ class Autoscaler:
             by_wait = min(math.ceil(ready * min(ratio, self.policy.max_growth)), ready + load.waiting)
             if by_wait >= by_tokens:
                 return by_wait, f"{load.waiting} requests wait, p95 {load.wait_s:.1f} s"
-        most = math.ceil(ready * self.policy.max_growth) if ready else 1
+        most = math.ceil((ready + starting) * self.policy.max_growth) or 1
         busy = 1 if load.waiting else 0  # a workload at 0 workers starts one for the first request
-        return max(min(by_tokens, max(most, starting)), busy), reason
+        return max(min(by_tokens, most), busy), reason
+
+    def _expected(self, tokens_per_s: float) -> float:
+        """Returns the tokens per second when a worker that starts now is ready."""
+        while len(self._tokens) > 1 and self._tokens[1][0] <= self._now - _TREND_S:
+            self._tokens.popleft()
+        self._tokens.append((self._now, tokens_per_s))
+        since, before = self._tokens[0]
+        if self._now - since < _TREND_S or tokens_per_s <= _TREND * before:
+            return tokens_per_s
+        return tokens_per_s + self.policy.start_s * (tokens_per_s - before) / (self._now - since)
 
     def _stable(self, enough: int, current: int) -> int:
         """Returns `enough`, or, if that is less than now, the most that was enough within the window."""

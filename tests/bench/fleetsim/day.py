@@ -79,6 +79,7 @@ class Day:
             target_wait_ms=1e3 * TARGET_S,
             target_utilization=1.0 - spare,
             worker_tokens_per_s=worker_tps,
+            start_s=kind.boot_s + kind.load_s,
         )
         self._auto = Autoscaler(policy, prices, clock=lambda: self._now)
         self.serving = math.ceil(setting.nodes * day_curve(0.0))

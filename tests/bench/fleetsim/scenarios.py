@@ -131,6 +131,7 @@ def launch(setting: Setting, worker_tps: float, spare: float, planned: bool) -> 
         target_wait_ms=1e3 * TARGET_S,
         target_utilization=1.0 - spare,
         worker_tokens_per_s=worker_tps,
+        start_s=setting.node.boot_s + setting.node.load_s,
     )
     schedule = None
     if planned:
