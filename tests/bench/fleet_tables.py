@@ -126,12 +126,18 @@ def text() -> str:
         + f" at a p95 of {one['hash_over_power_of_two_p95_ms'] / 1e3:g} s"
         for one in report["nodes"]
     )
+    speeds = "\n".join(
+        f"With {factor} x the prefill speed that is estimated for {one['node']}: {ratio} x."
+        for one in report["nodes"]
+        for factor, ratio in one["hash_over_power_of_two_by_prefill_speed"].items()
+    )
     return f"""\
 Players per node with a p95 of the first word of at most {target:.0f} ms, by routing policy:
 
 {policies_table(report)}
 
 Consistent hashing over power of two choices: {ratios}.
+{speeds}
 
 {players:,} players at once, with {spare:.0f} % of each node's capacity to spare. The prices are examples,
 in USD per hour: {prices}.

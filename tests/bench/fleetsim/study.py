@@ -18,6 +18,8 @@ from .service import NodeKind
 SPARE = 0.2  # of a node's capacity, for lost nodes and cells and for the autoscaler's lag
 MIN_CELLS, MAX_CELL_NODES = 8, 250
 LEVELS = (0.10, 0.30, 0.50, 0.65, 0.80, 0.90, 1.0, 1.1)  # of the capacity, for the day's table
+COMPARED = ("consistent_hash", "power_of_two")
+PREFILL_FACTORS = (0.5, 2.0)  # of an estimated node's prefill speed
 WIDER_S = 5.0  # p95 at which policies are compared if one cannot keep to the target at any load
 
 
@@ -62,6 +64,16 @@ class Study:
         for policy in POLICIES:
             setting = replace(self._base, policy=policy)
             self._submit(f"capacity {policy}", capacity, setting, self.target_s, self.sizes.seconds)
+        for factor in self._speeds():
+            service = self.node.service
+            faster = replace(service, prefill_token_s=service.prefill_token_s / factor)
+            for policy in COMPARED:
+                setting = replace(self._base, policy=policy, node=replace(self.node, service=faster))
+                self._submit(f"x {factor} {policy}", capacity, setting, self.target_s, self.sizes.seconds)
+
+    def _speeds(self) -> tuple[float, ...]:
+        """Factors of the prefill speed with which policies are compared too: none if it was measured."""
+        return PREFILL_FACTORS if self.node.assumed.startswith("all") else ()
 
     def begin_rest(self) -> None:
         """Plans the cells for the capacity found, and simulates them."""
@@ -69,8 +81,7 @@ class Study:
         most = best["players_per_node"]
         if most < 2:
             raise ValueError(
-                f"invalid target '{self.target_s}': a node '{self.node.name}' keeps it at no load; "
-                "raise --target"
+                f"invalid --target '{self.target_s}': too short for an idle node '{self.node.name}'; raise it"
             )
         self.per_node = max(1, int((1 - SPARE) * most))
         nodes = math.ceil(self.players / self.per_node)
@@ -78,7 +89,7 @@ class Study:
         self.per_cell = math.ceil(nodes / self.cells)
         sizes, base = self.sizes, replace(self._base, players=self.per_node)
         if not self._found("capacity power_of_two")["players_per_node"]:
-            for policy in ("consistent_hash", "power_of_two"):
+            for policy in COMPARED:
                 setting = replace(self._base, policy=policy)
                 self._submit(f"wider {policy}", capacity, setting, WIDER_S, sizes.seconds)
         self._submit("cell", steady, replace(base, nodes=self.per_cell), 60.0)
@@ -127,10 +138,7 @@ class Study:
         """Players per node with consistent hashing over those with power of two, at the same p95."""
 
         def at(search: str) -> tuple[int, int]:
-            found = [
-                self._found(f"{search} {policy}")["players_per_node"]
-                for policy in ("consistent_hash", "power_of_two")
-            ]
+            found = [self._found(f"{search} {policy}")["players_per_node"] for policy in COMPARED]
             return found[0], found[1]
 
         (hashed, two), p95_s = at("capacity"), self.target_s
@@ -141,6 +149,10 @@ class Study:
             "hash_over_power_of_two": round(hashed / two, 2) if two else None,
             "hash_over_power_of_two_p95_ms": 1e3 * p95_s,
             "power_of_two_keeps_target": not wider,
+            "hash_over_power_of_two_by_prefill_speed": {
+                factor: round(hashed / max(two, 1), 2)
+                for factor, (hashed, two) in ((factor, at(f"x {factor}")) for factor in self._speeds())
+            },
         }
 
     def _day(self) -> dict[str, Any]:
