@@ -140,6 +140,12 @@ def _handler(server: MockServer) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             self.answer()
 
+        def do_PATCH(self) -> None:
+            self.answer()
+
+        def do_DELETE(self) -> None:
+            self.answer()
+
         def answer(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             headers = {name.lower(): value for name, value in self.headers.items()}

@@ -315,7 +315,7 @@ def test_waiting_polls_until_ready(
     client: LlamaCppClient, server: MockServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now, slept = [1000.0], []
-    monkeypatch.setattr("sotto.client._deadline.monotonic", lambda: now[0])
+    monkeypatch.setattr("sotto._deadline.monotonic", lambda: now[0])
 
     def sleep(seconds: float) -> None:
         slept.append(seconds)

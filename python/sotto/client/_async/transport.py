@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import httpx2
 
-from .._deadline import KEEP_ALIVE, Deadline
+from ..._deadline import KEEP_ALIVE, Deadline
 from .._json import Answer
 from .._wire import MAX_ERROR, MAX_EVENT, MAX_RESPONSE, RETRY_WAITS, UNSENT, Chunks, Endpoint, encode
 from ..errors import TransportError

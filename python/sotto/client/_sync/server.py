@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _read
-from .._deadline import Deadline
+from ..._deadline import Deadline
 from .._wire import seconds
 from ..errors import ClientError
 from ..types import HealthStatus

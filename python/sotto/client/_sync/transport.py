@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 
-from .._deadline import Deadline, DeadlineTransport
+from ..._deadline import Deadline, DeadlineTransport
 from .._json import Answer
 from .._wire import MAX_ERROR, MAX_EVENT, MAX_RESPONSE, RETRY_WAITS, UNSENT, Chunks, Endpoint, encode
 from ..errors import TransportError

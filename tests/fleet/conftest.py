@@ -1,0 +1,41 @@
+"""Clients, doubles and control planes for the tests of the fleet. Tests talk to this machine only."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests" / "python"))  # client_mock.py
+for name in [name for name in os.environ if name.startswith("INFERENCEKEY_")]:
+    del os.environ[name]
+
+from fleet_faces import FACES, Face  # noqa: E402  # needs the path above
+from fleet_mock import FakePlane  # noqa: E402
+
+
+def _loopback_alone(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "socket.connect" and isinstance(address := arguments[1], tuple):
+        assert address[0] in ("127.0.0.1", "::1", "localhost"), f"a test connects to {address}"
+
+
+sys.addaudithook(_loopback_alone)
+
+
+@pytest.fixture
+def plane() -> Iterator[FakePlane]:
+    """A double of a control plane, which records requests."""
+    with FakePlane() as made:
+        yield made
+
+
+@pytest.fixture(params=sorted(FACES))
+def face(request: pytest.FixtureRequest) -> Iterator[Face]:
+    """The blocking clients, and those for asyncio."""
+    with FACES[request.param]() as made:
+        yield made
