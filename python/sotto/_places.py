@@ -12,15 +12,18 @@ from .errors import ArgumentError
 
 def default_folder() -> str:
     """Returns the folder of stores that are opened without one."""
-    if own := os.environ.get("SOTTO_STORE_DIR"):
-        return own
+    return os.environ.get("SOTTO_STORE_DIR") or os.path.join(data_folder(), "stores")
+
+
+def data_folder() -> str:
+    """Returns the folder of this user's data."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
     elif sys.platform == "darwin":
         base = os.path.expanduser("~/Library/Application Support")
     else:
         base = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
-    return os.path.join(base, "sotto", "stores")
+    return os.path.join(base, "sotto")
 
 
 def place_of(store_id: StrPath, folder: StrPath | None) -> tuple[str, str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _read
 from ..._deadline import Deadline
+from .. import _read
 from .._wire import seconds
 from ..errors import ClientError
 from ..types import HealthStatus

@@ -1,0 +1,27 @@
+"""Entry point of `sotto fleet`: `serve`, `keys`, `quotas`, `usage`, `webhook`."""
+
+from __future__ import annotations
+
+import argparse
+
+from . import keys, quotas, serve, usage, webhook
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `sotto fleet` to `parser`."""
+    commands = parser.add_subparsers(dest="fleet_command", metavar="COMMAND", required=True)
+    for name, module, what in (
+        ("serve", serve, "the control plane and the gateway, with workloads on this machine"),
+        ("keys", keys, "make, list and revoke tokens of a project"),
+        ("quotas", quotas, "limit the requests and tokens of a project or of one key"),
+        ("usage", usage, "what projects and keys used"),
+        ("webhook", webhook, "where the results of a project's jobs are sent"),
+    ):
+        command = commands.add_parser(name, help=what, description=what)
+        command.set_defaults(run=module.run)
+        module.add_arguments(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Raises `AssertionError`. Never called: each subcommand sets its own `run`."""
+    raise AssertionError(arguments.fleet_command)

@@ -1,0 +1,73 @@
+"""`sotto fleet serve`: the control plane and the gateway, with workloads on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import tempfile
+from pathlib import Path
+
+from ...errors import ArgumentError
+from .. import arguments as types
+from .. import screen
+from .opening import add_database, database, needs_extra
+
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `sotto fleet serve` to `parser`."""
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (%(default)s)")
+    parser.add_argument(
+        "--port", type=types.count(0, 65535), default=8090, metavar="N", help="0: any free one (%(default)s)"
+    )
+    add_database(parser)
+    parser.add_argument(
+        "--memory", type=types.count(1, types.MOST_MB), metavar="MB",
+        help="memory of all workloads together (what the machine has available)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--drain", type=types.seconds, default=10.0, metavar="S",
+        help="how long running answers may go on when a workload stops (%(default)g)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--timeout", type=types.seconds, default=600.0, metavar="S", help="longest answer (%(default)g)"
+    )
+    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="a certificate chain, in PEM")
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key, in PEM")
+    parser.add_argument(
+        "--log", choices=("text", "json"), default="text", help="form of the log (%(default)s)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serves until SIGINT or SIGTERM. Returns the exit status."""
+    try:
+        from ...fleet.control.local import LocalPlacement
+        from ...fleet.control.serving import serve
+        from ...fleet.control.settings import ControlSettings
+        from ...server.logs import prepare
+        from ...server.serving import run as run_loop
+    except ModuleNotFoundError as error:
+        raise needs_extra(error) from None
+    if (arguments.tls_cert is None) != (arguments.tls_key is None):
+        raise ArgumentError("--tls-cert and --tls-key go together: one of them is missing")
+    prepare(arguments.log)
+    if arguments.host not in _LOCAL and arguments.tls_cert is None:
+        logging.getLogger("sotto.fleet").warning(
+            "tokens travel unencrypted to %s; --tls-cert and --tls-key encrypt them", arguments.host
+        )
+    certificate = None if arguments.tls_cert is None else (arguments.tls_cert, arguments.tls_key)
+    with tempfile.TemporaryDirectory(prefix="sotto-fleet-") as folder:
+        run_loop(
+            serve(
+                arguments.host,
+                arguments.port,
+                database(arguments),
+                LocalPlacement(Path(folder), memory_mb=arguments.memory, drain=arguments.drain),
+                ControlSettings(timeout=arguments.timeout),
+                certificate=certificate,
+                ready=lambda where: screen.say(f"sotto fleet: ready at {where}", flush=True),
+            )
+        )
+    return 0

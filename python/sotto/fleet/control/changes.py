@@ -1,0 +1,121 @@
+"""Notices of changes: in this process at once, in others within a second.
+
+On PostgreSQL, notices travel with LISTEN and NOTIFY, and are sent when the transaction commits. On SQLite,
+`PRAGMA data_version` shows that another connection has written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+
+import psycopg
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from .store import Store
+
+log = logging.getLogger("sotto.fleet")
+TOKENS, WORKLOADS, QUOTAS, JOBS, ALL = "tokens", "workloads", "quotas", "jobs", "all"
+_CHANNEL = "sotto_fleet"
+_POLL = 0.2  # seconds between two looks at an SQLite database
+_RETRY = 0.5  # seconds before a lost connection is opened again
+_CHECK = 5.0  # seconds without a notice after which the connection is checked
+
+
+class Changes:
+    """Delivers notices of topics to listeners.
+
+    Attributes:
+        reliable: False while notices of other processes may be missed; caches are not to be trusted then.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._listeners: list[Callable[[str], None]] = []
+        self._waiters: set[asyncio.Event] = set()
+        self._task: asyncio.Task[None] | None = None
+        self.reliable = False
+
+    async def start(self) -> None:
+        """Begins to deliver notices of other processes."""
+        ready = asyncio.Event()
+        run = self._poll if self._store.is_sqlite else self._listen
+        self._task = asyncio.create_task(run(ready))
+        await asyncio.wait_for(ready.wait(), 30)
+
+    async def stop(self) -> None:
+        """Ends the delivery."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    def listen(self, listener: Callable[[str], None]) -> None:
+        """Calls `listener` with the topic of each change; `ALL` stands for every topic."""
+        self._listeners.append(listener)
+
+    async def announce(self, session: AsyncSession, topic: str) -> None:
+        """Makes the commit of a session send a notice."""
+        if not self._store.is_sqlite:
+            await session.execute(
+                text("SELECT pg_notify(:channel, :topic)"), {"channel": _CHANNEL, "topic": topic}
+            )
+
+    def deliver(self, topic: str) -> None:
+        """Delivers a notice in this process; after the commit."""
+        for listener in self._listeners:
+            listener(topic)
+        for waiter in self._waiters:
+            waiter.set()
+
+    async def wait(self, seconds: float, waiter: asyncio.Event) -> None:
+        """Waits for any change since `waiter` was last cleared, or for some seconds; clears it."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(waiter.wait(), seconds)
+        waiter.clear()
+
+    def waiter(self) -> asyncio.Event:
+        """Returns an event for `wait()`. `forget()` ends it."""
+        made = asyncio.Event()
+        self._waiters.add(made)
+        return made
+
+    def forget(self, waiter: asyncio.Event) -> None:
+        """Sets an event of `waiter()` no longer."""
+        self._waiters.discard(waiter)
+
+    async def _poll(self, ready: asyncio.Event) -> None:
+        async with self._store.engine.connect() as connection:
+            await connection.execution_options(isolation_level="AUTOCOMMIT")
+            seen = None
+            while True:
+                version = (await connection.exec_driver_sql("PRAGMA data_version")).scalar_one()
+                await connection.rollback()
+                if seen is not None and version != seen:
+                    self.deliver(ALL)
+                seen = version
+                self.reliable = True
+                ready.set()
+                await asyncio.sleep(_POLL)
+
+    async def _listen(self, ready: asyncio.Event) -> None:
+        url = self._store.url.set(drivername="postgresql").render_as_string(hide_password=False)
+        while True:
+            try:
+                async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+                    await connection.execute(f"LISTEN {_CHANNEL}")
+                    self.reliable = True
+                    self.deliver(ALL)
+                    ready.set()
+                    while True:
+                        async for notice in connection.notifies(timeout=_CHECK):
+                            self.deliver(notice.payload)
+                        await connection.execute("SELECT 1")  # fails if the connection is lost
+            except (psycopg.Error, SQLAlchemyError, OSError) as error:
+                log.warning("notices of changes are interrupted: %s", str(error).splitlines()[0])
+            self.reliable = False
+            await asyncio.sleep(_RETRY)

@@ -1,0 +1,287 @@
+"""The gateway: checks keys and quotas, and relays requests to workloads as bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
+
+import anyio
+import httpx2
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from .. import _slug
+from ..enums import Backend, TaskType
+from . import bodies
+from .errors import Refusal
+from .instance import client
+from .quotas import Grant, Quotas
+from .settings import ControlSettings
+from .tokens import INFERENCE, Identity, Tokens
+from .usage import Counts, Tail, UsageLog
+from .workloads import Route, Workloads
+
+log = logging.getLogger("sotto.fleet")
+T = TypeVar("T")
+ROUTES = frozenset(
+    {
+        "audio/speech", "audio/transcriptions", "audio/translations", "chat/completions", "completions",
+        "embeddings", "images/background", "images/edits", "images/generations", "messages", "models",
+        "rerank", "responses",
+    }
+)  # fmt: skip
+_ASYNC_ONLY = {  # task types without a synchronous route, and the routes that they have all the same
+    TaskType.RERANKER: frozenset({"rerank", "models"}),
+    TaskType.CLASSIFICATION: frozenset({"models"}),
+    TaskType.REWARD: frozenset({"models"}),
+}
+_PASSED = ("accept", "content-type", "x-session-id", "traceparent", "tracestate")
+_RETURNED = ("content-type", "x-session-id", "retry-after", "cache-control", "x-should-retry")
+_LIMITED = ("chat/completions", "completions", "messages")  # whose answers `max_tokens` limits
+_GONE = 499  # status in the log of a request whose client left
+
+
+class Answer(NamedTuple):
+    """A whole response of a workload."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+class Gateway:
+    """Relays requests of the data plane."""
+
+    def __init__(
+        self, tokens: Tokens, workloads: Workloads, quotas: Quotas, usage: UsageLog, settings: ControlSettings
+    ) -> None:
+        self._tokens, self._workloads, self._quotas = tokens, workloads, quotas
+        self._usage, self._settings = usage, settings
+        self._clients: dict[str, httpx2.AsyncClient] = {}
+        self._running = 0
+
+    async def answer(self, request: Request) -> Response:
+        """Answers `/endpoint/{project}/{workload}/v1/{path}`.
+
+        Raises:
+            Refusal: The key, the workload, the route or the body is not accepted.
+        """
+        identity, route = await self.admit(request)
+        path = request.path_params["path"]
+        self._check_route(route, path)
+        body = await bodies.read(request, self._settings.max_body_bytes, self._settings.body_timeout)
+        exchange = await self._begin(identity, route, path, request.method, body, dict(request.headers))
+        try:
+            response = await _unless_gone(request, exchange.send())
+        except BaseException as error:
+            await exchange.end(failed=True)
+            if isinstance(error, ClientGone):
+                return Response(status_code=_GONE)
+            raise
+        return Relay(response, exchange, self._settings.timeout)
+
+    async def admit(self, request: Request) -> tuple[Identity, Route]:
+        """Returns who asks for which workload. Raises `Refusal` 401, 403 or 404."""
+        identity = await self._tokens.identify(request.headers.get("authorization"))
+        identity.require("live", INFERENCE, request.path_params["project"])
+        slug = _slug.canonical(request.path_params["workload"])
+        if identity.workload_slug not in (None, slug):
+            raise Refusal(403, f"this key is not for workload '{slug}'", "project_scope_mismatch")
+        return identity, await self._workloads.route(identity.project_id, slug)
+
+    async def complete(
+        self, identity: Identity, route: Route, path: str, body: bytes, content_type: str
+    ) -> Answer:
+        """Sends a request to a workload and returns the whole response; for jobs, which have every route."""
+        exchange = await self._begin(identity, route, path, "POST", body, {"content-type": content_type})
+        failed = True
+        try:
+            with anyio.fail_after(self._settings.timeout):
+                response = await exchange.send()
+                data = bytearray()
+                async for piece in response.aiter_raw():
+                    exchange.tail.add(piece)
+                    data += piece
+            failed = response.status_code >= 400
+            return Answer(response.status_code, response.headers.get("content-type", ""), bytes(data))
+        except TimeoutError:
+            raise Refusal(504, f"the workload did not answer within {self._settings.timeout:g} s") from None
+        except httpx2.TransportError as error:
+            raise Refusal(502, f"the workload closed the connection ({type(error).__name__})") from None
+        finally:
+            await exchange.end(failed=failed)
+
+    async def close(self) -> None:
+        """Closes all connections to workloads."""
+        for one in self._clients.values():
+            await one.aclose()
+
+    def _check_route(self, route: Route, path: str) -> None:
+        if path not in ROUTES:
+            raise Refusal(404, f"no route '/v1/{path[:100]}': expected one of {', '.join(sorted(ROUTES))}")
+        allowed = _ASYNC_ONLY.get(TaskType(route.task_type))
+        if allowed is not None and path not in allowed:
+            raise Refusal(
+                400,
+                f"task type '{route.task_type}' has no route '/v1/{path}': send a job to '/jobs'",
+                "async_only",
+            )
+
+    async def _begin(
+        self, identity: Identity, route: Route, path: str, method: str, body: bytes, headers: dict[str, str]
+    ) -> Exchange:
+        """Takes what a request needs of quotas, and prepares it."""
+        if route.address is None:
+            raise Refusal(503, f"the workload is not ready: {route.phase}: {route.message}", "not_ready", 2)
+        if self._running >= self._settings.max_requests:
+            raise Refusal(429, f"{self._running} requests run at once; try again later", retry=1)
+        quotas = await self._quotas.applying(identity)
+        limits_tokens = any(quota.metric == "tokens" for quota in quotas)
+        fields = bodies.parse(body) if body and "json" in headers.get("content-type", "json") else {}
+        body, reserved = self._prepared(route, path, body, fields, limits_tokens)
+        grant = await self._quotas.take(quotas, reserved)
+        http = self._clients.get(route.address)
+        if http is None:
+            http = self._clients[route.address] = client(route.address)
+        passed = {name: headers[name] for name in _PASSED if name in headers}
+        upstream = http.build_request(method, f"/v1/{path}", content=body, headers=passed)
+        self._running += 1
+        return Exchange(
+            http, upstream, lambda counts, failed: self._end(identity, route, grant, counts, failed)
+        )
+
+    def _prepared(
+        self, route: Route, path: str, body: bytes, fields: Any, limits_tokens: bool
+    ) -> tuple[bytes, int]:
+        """Returns the body for the workload, and the tokens that the request may take."""
+        if not isinstance(fields, dict):
+            raise Refusal(400, "invalid body: expected a JSON object")
+        changed = False
+        if fields and route.backend != Backend.LLAMACPP and fields.get("model") != route.model:
+            fields["model"], changed = route.model, True  # the name by which other engines know their model
+        most = 0
+        if limits_tokens and path in _LIMITED:
+            given = fields.get("max_tokens", fields.get("max_completion_tokens"))
+            whole = isinstance(given, int) and not isinstance(given, bool) and given >= 0
+            if given is None:
+                fields["max_tokens"], changed = self._settings.default_max_tokens, True
+            most = int(given) if given is not None and whole else self._settings.default_max_tokens
+        return (json.dumps(fields).encode() if changed else body), most + len(body) // 3
+
+    def _end(self, identity: Identity, route: Route, grant: Grant, counts: Counts, failed: bool) -> None:
+        self._running -= 1
+        self._quotas.settle(grant, sum(counts))
+        self._usage.count(identity.project_id, route.workload_id, identity.token_id, counts, failed)
+
+
+class Exchange:
+    """A request to a workload, and its response. `tail`: receives the bytes of the response."""
+
+    def __init__(
+        self, http: httpx2.AsyncClient, request: httpx2.Request, ended: Callable[[Counts, bool], None]
+    ) -> None:
+        self.tail = Tail()
+        self._http, self._request, self._ended = http, request, ended
+        self._response: httpx2.Response | None = None
+        self._open = True
+
+    async def send(self) -> httpx2.Response:
+        """Sends the request. Returns the response, whose body is unread.
+
+        Raises:
+            Refusal: 503: the workload cannot be reached.
+        """
+        try:
+            self._response = await self._http.send(self._request, stream=True)
+        except (httpx2.TransportError, OSError) as error:
+            raise Refusal(
+                503, f"the workload cannot be reached ({type(error).__name__}); it may be restarting", None, 1
+            ) from None
+        return self._response
+
+    async def end(self, *, failed: bool) -> None:
+        """Closes the connection unless the response was read, and counts. A second call does nothing."""
+        if not self._open:
+            return
+        self._open = False
+        self._ended(self.tail.counts() if self._response is not None else Counts(), failed)
+        if self._response is not None:
+            with anyio.CancelScope(shield=True), suppress(Exception):
+                await self._response.aclose()
+
+
+class Relay(Response):
+    """A response whose bytes come from a workload. A client that leaves ends the request there."""
+
+    def __init__(self, response: httpx2.Response, exchange: Exchange, timeout: float) -> None:
+        headers = {name: response.headers[name] for name in _RETURNED if name in response.headers}
+        super().__init__(status_code=response.status_code, headers=headers)
+        del self.headers["content-length"]
+        if "content-length" in response.headers and "content-encoding" not in response.headers:
+            self.headers["content-length"] = response.headers["content-length"]
+        self._response, self._exchange, self._timeout = response, exchange, timeout
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends the response."""
+        failed = True
+        try:
+            async with anyio.create_task_group() as group:
+
+                async def watch() -> None:
+                    while (await receive())["type"] != "http.disconnect":
+                        pass
+                    group.cancel_scope.cancel()
+
+                group.start_soon(watch)
+                with anyio.move_on_after(self._timeout):
+                    await self._send(send)
+                    failed = self.status_code >= 400
+                group.cancel_scope.cancel()
+        finally:
+            await self._exchange.end(failed=failed)
+
+    async def _send(self, send: Send) -> None:
+        start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        await send(start)
+        try:
+            async for piece in self._response.aiter_raw():
+                self._exchange.tail.add(piece)
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        except httpx2.TransportError as error:
+            if "event-stream" not in self.headers.get("content-type", ""):
+                raise
+            broken = Refusal(502, f"the workload closed the connection ({type(error).__name__})").body()
+            event = f"data: {json.dumps({'error': {'code': 502, 'message': broken['message']}})}\n\n"
+            await send({"type": "http.response.body", "body": event.encode(), "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+class ClientGone(Exception):
+    """The client closed its connection."""
+
+
+async def _unless_gone(request: Request, work: Awaitable[T]) -> T:
+    """Returns the result of `work`; cancels it and raises `ClientGone` if the client leaves before."""
+    running = asyncio.ensure_future(work)
+
+    async def watch() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    watching = asyncio.ensure_future(watch())
+    try:
+        await asyncio.wait([running, watching], return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            return running.result()
+        running.cancel()
+        with suppress(asyncio.CancelledError, Refusal):
+            await running
+        raise ClientGone
+    finally:
+        watching.cancel()
+        running.cancel()

@@ -1,0 +1,62 @@
+"""`Service`: what the routes of a control plane use; started and stopped together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from .changes import Changes
+from .gateway import Gateway
+from .jobs import Jobs
+from .placement import Placement
+from .quotas import Quotas
+from .reconciler import Reconciler
+from .settings import ControlSettings
+from .store import Store
+from .tokens import Tokens
+from .usage import UsageLog
+from .workloads import Workloads
+
+
+class Service:
+    """A control plane without its HTTP.
+
+    Args:
+        store: The store; closed by `stop()`.
+        placement: What runs workloads.
+        settings: Limits.
+        clock: Returns seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        placement: Placement,
+        settings: ControlSettings | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.store, self.settings = store, settings or ControlSettings()
+        self.changes = Changes(store)
+        self.tokens = Tokens(store, self.changes, clock)
+        self.workloads = Workloads(store, self.changes, self.settings, clock)
+        self.usage = UsageLog(store, clock)
+        quotas = Quotas(store, self.changes, self.settings.quota_lease, clock)
+        self.gateway = Gateway(self.tokens, self.workloads, quotas, self.usage, self.settings)
+        self.jobs = Jobs(store, self.changes, self.gateway, self.workloads, clock)
+        self.reconciler = Reconciler(store, self.changes, self.workloads, placement, clock)
+
+    async def start(self) -> None:
+        """Begins to reconcile, to run jobs and to write usage."""
+        await self.changes.start()
+        await self.usage.start()
+        await self.jobs.start()
+        await self.reconciler.start()
+
+    async def stop(self) -> None:
+        """Ends everything, and closes the store."""
+        await self.jobs.stop()
+        await self.reconciler.stop()
+        await self.gateway.close()
+        await self.usage.stop()
+        await self.changes.stop()
+        await self.store.close()

@@ -1,0 +1,70 @@
+"""Runs a control plane until SIGINT or SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+
+from ...server.listening import Listener, connection, open_port
+from .application import app
+from .placement import Placement
+from .service import Service
+from .settings import ControlSettings
+from .store import Store
+
+
+async def serve(
+    host: str,
+    port: int,
+    database: str,
+    placement: Placement,
+    settings: ControlSettings,
+    *,
+    certificate: tuple[Path, Path] | None = None,
+    ready: Callable[[str], None],
+) -> None:
+    """Serves until SIGINT or SIGTERM; then stops the workloads that run on this machine.
+
+    Args:
+        host: Address to listen at.
+        port: Port; 0: any free one.
+        database: The store, as for `Store.open()`.
+        placement: What runs workloads.
+        settings: Limits.
+        certificate: Files of a certificate chain and its key, in PEM; None: no TLS.
+        ready: Is called with the address once the control plane answers.
+
+    Raises:
+        ArgumentError: The port is taken, or the database cannot be opened.
+    """
+    with open_port(host, port) as listening:
+        service = Service(await Store.open(database), placement, settings)
+        await service.start()
+        try:
+            config = uvicorn.Config(
+                app(service),
+                http=connection(settings.write_timeout),
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_graceful_shutdown=3,
+                ssl_certfile=certificate and certificate[0],
+                ssl_keyfile=certificate and certificate[1],
+            )
+            listener = Listener(config, _leave)
+            serving = asyncio.ensure_future(listener.serve(sockets=[listening]))
+            name = f"[{host}]" if ":" in host else host
+            ready(f"{'https' if certificate else 'http'}://{name}:{listening.getsockname()[1]}")
+            await serving
+        finally:
+            await service.stop()
+
+
+async def _leave() -> None:
+    """Nothing holds the shutdown up: running answers end when their workloads stop."""

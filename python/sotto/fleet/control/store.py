@@ -1,0 +1,143 @@
+"""The store: SQLite on one machine, PostgreSQL for several control planes. Migrated when it is opened."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.util.exc import CommandError
+from sqlalchemy import Connection, event, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError as UrlError
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+from sqlalchemy.orm import DeclarativeBase
+
+from ...errors import ArgumentError
+
+log = logging.getLogger("sotto.fleet")
+_BUSY = 10_000  # milliseconds for which SQLite waits for another writer
+_MIGRATION_LOCK = 0x50770  # key of PostgreSQL's advisory lock
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def parse_url(database: str) -> URL:
+    """Returns the address of a database with its asynchronous driver.
+
+    Args:
+        database: A path of an SQLite file, `sqlite:///PATH`, or `postgresql://...`.
+
+    Raises:
+        ArgumentError: The address is neither.
+    """
+    expected = "expected the path of a file, or postgresql://USER:PASSWORD@HOST/NAME"
+    if "://" not in database:
+        return URL.create("sqlite+aiosqlite", database=str(Path(database).expanduser()))
+    try:
+        url = make_url(database)
+    except UrlError:
+        raise ArgumentError(f"invalid --database: {expected}") from None
+    kind = url.get_backend_name()
+    if kind not in ("sqlite", "postgresql"):
+        raise ArgumentError(f"invalid --database of kind '{kind}': {expected}")
+    return url.set(drivername="sqlite+aiosqlite" if kind == "sqlite" else "postgresql+psycopg")
+
+
+class Store:
+    """Sessions of one database. `open()` makes it."""
+
+    def __init__(self, url: URL, engine: AsyncEngine) -> None:
+        self.url = url
+        self.engine = engine
+        self.is_sqlite = url.get_backend_name() == "sqlite"
+
+    @classmethod
+    async def open(cls, database: str) -> Store:
+        """Opens a database, creates its file and brings its tables up to date.
+
+        Raises:
+            ArgumentError: The database cannot be opened or migrated.
+        """
+        url = parse_url(database)
+        if url.get_backend_name() == "sqlite":
+            _prepare_file(url)
+            engine = create_async_engine(url, connect_args={"timeout": _BUSY / 1000})
+            event.listen(engine.sync_engine, "connect", _set_up_sqlite)
+            event.listen(engine.sync_engine, "begin", _begin_sqlite)
+        else:
+            engine = create_async_engine(url, pool_size=20, max_overflow=20, pool_pre_ping=True)
+        store = cls(url, engine)
+        try:
+            async with engine.connect() as connection:
+                await connection.execution_options(sotto_write=True)
+                await connection.run_sync(_migrate)
+                await connection.commit()
+        except (SQLAlchemyError, CommandError, OSError) as error:
+            await engine.dispose()
+            reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+            raise ArgumentError(f"cannot open --database '{url.render_as_string()}': {reason}") from None
+        return store
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncSession]:
+        """A session that changes nothing."""
+        async with AsyncSession(self.engine, expire_on_commit=False) as session:
+            yield session
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[AsyncSession]:
+        """A session in a transaction, committed at its end. On SQLite, one at a time."""
+        async with AsyncSession(self.engine, expire_on_commit=False) as session:
+            await session.connection(execution_options={"sotto_write": True})
+            yield session
+            await session.commit()
+
+    def insert(self, table: type[DeclarativeBase]) -> Any:
+        """Returns an INSERT that has `on_conflict_do_update()`."""
+        return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        await self.engine.dispose()
+
+
+def _prepare_file(url: URL) -> None:
+    """Creates the file of an SQLite database, which this user alone may read."""
+    if not url.database or url.database == ":memory:":
+        raise ArgumentError("invalid --database ':memory:': expected the path of a file")
+    path = Path(url.database)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise ArgumentError(f"cannot open --database '{path}': {error.strerror or error}") from None
+
+
+def _set_up_sqlite(connection: Any, record: object) -> None:
+    connection.isolation_level = None  # `_begin_sqlite` starts transactions
+    cursor = connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", f"busy_timeout={_BUSY}", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    """Takes the lock of writers at once, because a reader cannot become one while another writes."""
+    writes = connection.get_execution_options().get("sotto_write")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _migrate(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

@@ -1,0 +1,145 @@
+"""Usage: counted in this process, added to the store every second; kept while the store is down."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from .store import Store
+from .tables import Project, Usage
+
+log = logging.getLogger("sotto.fleet")
+_EVERY = 1.0  # seconds
+_TAIL = 64 << 10  # bytes at the end of an answer in which its counts are looked for
+_COUNTS = ("requests", "failures", "prompt_tokens", "completion_tokens")
+
+
+class Counts(NamedTuple):
+    """Tokens of one answer."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class UsageLog:
+    """Counts of answers by project, workload, key and hour."""
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+        self._store, self._clock = store, clock
+        self._pending: dict[tuple[str, str, str, int], list[int]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def count(self, project_id: str, workload_id: str, token_id: str, counts: Counts, failed: bool) -> None:
+        """Adds one answer."""
+        key = (project_id, workload_id, token_id, int(self._clock() // 3600))
+        sums = self._pending.setdefault(key, [0] * len(_COUNTS))
+        for place, value in enumerate((1, int(failed), *counts)):
+            sums[place] += value
+
+    async def start(self) -> None:
+        """Begins to write."""
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Writes what is left, and ends."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+        with suppress(SQLAlchemyError, OSError):
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Adds what was counted to the store, in one transaction."""
+        taken, self._pending = self._pending, {}
+        if not taken:
+            return
+        try:
+            async with self._store.write() as session:
+                for (project, workload, token, hour), sums in sorted(taken.items()):
+                    insert = self._store.insert(Usage).values(
+                        project_id=project,
+                        workload_id=workload,
+                        token_id=token,
+                        hour=hour,
+                        **dict(zip(_COUNTS, sums, strict=True)),
+                    )
+                    added = {name: getattr(Usage, name) + getattr(insert.excluded, name) for name in _COUNTS}
+                    keys = ["project_id", "workload_id", "token_id", "hour"]
+                    await session.execute(insert.on_conflict_do_update(index_elements=keys, set_=added))
+        except BaseException:
+            for key, sums in taken.items():
+                kept = self._pending.setdefault(key, [0] * len(_COUNTS))
+                self._pending[key] = [a + b for a, b in zip(kept, sums, strict=True)]
+            raise
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(_EVERY)
+            try:
+                await self.flush()
+            except (SQLAlchemyError, OSError) as error:
+                log.warning("usage is kept until the store is back: %s", str(error).splitlines()[0])
+
+
+async def totals(store: Store, project: str | None = None, since: float = 0.0) -> list[dict[str, Any]]:
+    """Returns sums by project, workload and key since a point in time."""
+    sums = [func.sum(getattr(Usage, name)).label(name) for name in _COUNTS]
+    keys = (Project.slug, Usage.workload_id, Usage.token_id)
+    query = select(*keys, *sums).join(Project, Project.id == Usage.project_id)
+    query = query.where(Usage.hour >= int(since // 3600)).group_by(*keys).order_by(*keys)
+    if project is not None:
+        query = query.where(Project.slug == project)
+    async with store.read() as session:
+        rows = (await session.execute(query)).all()
+    names = ("project", "workload_id", "token_id", *_COUNTS)
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+class Tail:
+    """The last bytes of an answer, where servers put its counts; and the number of events of a stream."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._events = 0
+
+    def add(self, piece: bytes) -> None:
+        """Adds bytes of the answer."""
+        self._events += piece.count(b"data: {")
+        self._data += piece
+        del self._data[:-_TAIL]
+
+    def counts(self) -> Counts:
+        """Returns the tokens of the answer: from `usage`, from `timings`, or the number of its events."""
+        lines = bytes(self._data).splitlines()
+        for line in reversed(lines):
+            with suppress(ValueError, RecursionError):
+                found = _counts(json.loads(line.removeprefix(b"data: ")))
+                if found is not None:
+                    return found
+        return Counts(0, max(self._events - 1, 0))
+
+
+def _counts(body: Any) -> Counts | None:
+    if not isinstance(body, dict):
+        return None
+    usage, timings = body.get("usage"), body.get("timings")
+    if isinstance(usage, dict):
+        return Counts(_whole(usage.get("prompt_tokens")), _whole(usage.get("completion_tokens")))
+    if isinstance(timings, dict):
+        prompt = _whole(timings.get("prompt_n")) + _whole(timings.get("cache_n"))
+        return Counts(prompt, _whole(timings.get("predicted_n")))
+    return None
+
+
+def _whole(value: Any) -> int:
+    valid = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
+    return value if valid else 0
