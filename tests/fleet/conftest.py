@@ -15,8 +15,11 @@ sys.path.append(str(ROOT / "tests" / "python"))  # client_mock.py
 for name in [name for name in os.environ if name.startswith("INFERENCEKEY_")]:
     del os.environ[name]
 
-from fleet_faces import FACES, Face  # noqa: E402  # needs the path above
+import fleet_postgres  # noqa: E402  # needs the path above
+from fleet_control import Control, FakePlacement  # noqa: E402
+from fleet_faces import FACES, Face  # noqa: E402
 from fleet_mock import FakePlane  # noqa: E402
+from fleet_postgres import Postgres  # noqa: E402
 
 
 def _loopback_alone(event: str, arguments: tuple[Any, ...]) -> None:
@@ -38,4 +41,34 @@ def plane() -> Iterator[FakePlane]:
 def face(request: pytest.FixtureRequest) -> Iterator[Face]:
     """The blocking clients, and those for asyncio."""
     with FACES[request.param]() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server."""
+    with fleet_postgres.running() as made:
+        yield made
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty store, of both kinds."""
+    if request.param == "sqlite":
+        return str(tmp_path / "fleet.db")
+    made: str = request.getfixturevalue("postgres").database()
+    return made
+
+
+@pytest.fixture
+def control(database: str) -> Iterator[Control]:
+    """A control plane whose placement the test drives."""
+    with Control(database, FakePlacement()) as made:
+        yield made
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Control]:
+    """The same on SQLite alone."""
+    with Control(tmp_path / "fleet.db", FakePlacement()) as made:
         yield made

@@ -9,10 +9,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from ...server.logs import AccessLog
 from .. import _slug
 from . import bodies, readiness
 from .errors import Refusal
@@ -51,6 +53,7 @@ def app(service: Service) -> Starlette:
         routes=[
             Route(path, _guarded(endpoint, service), methods=[method]) for method, path, endpoint in routes
         ],
+        middleware=[Middleware(AccessLog, count=lambda method, path, status: None)],
         exception_handlers={HTTPException: _refused},
     )
     made.state.service = service

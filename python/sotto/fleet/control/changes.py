@@ -38,6 +38,7 @@ class Changes:
         self._listeners: list[Callable[[str], None]] = []
         self._waiters: set[asyncio.Event] = set()
         self._task: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
         self.reliable = False
 
     async def start(self) -> None:
@@ -49,8 +50,10 @@ class Changes:
 
     async def stop(self) -> None:
         """Ends the delivery."""
+        self._stopping.set()
         if self._task is not None:
-            self._task.cancel()
+            if not self._store.is_sqlite:
+                self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
 
@@ -92,7 +95,7 @@ class Changes:
         async with self._store.engine.connect() as connection:
             await connection.execution_options(isolation_level="AUTOCOMMIT")
             seen = None
-            while True:
+            while not self._stopping.is_set():
                 version = (await connection.exec_driver_sql("PRAGMA data_version")).scalar_one()
                 await connection.rollback()
                 if seen is not None and version != seen:
@@ -100,7 +103,8 @@ class Changes:
                 seen = version
                 self.reliable = True
                 ready.set()
-                await asyncio.sleep(_POLL)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), _POLL)
 
     async def _listen(self, ready: asyncio.Event) -> None:
         url = self._store.url.set(drivername="postgresql").render_as_string(hide_password=False)

@@ -9,9 +9,9 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 from sqlalchemy import select, update
@@ -27,6 +27,7 @@ from .tokens import INFERENCE, Identity
 from .workloads import Route, Workloads
 
 log = logging.getLogger("sotto.fleet")
+T = TypeVar("T")
 RETRIES = (60.0, 300.0, 900.0, 3600.0, 21_600.0)  # seconds before each further delivery
 KINDS = {
     "chat": "chat/completions",
@@ -48,6 +49,10 @@ _MAX_AGE = 86_400.0  # seconds for which a job waits for its workload
 _TIMEOUT = 30.0  # seconds for a webhook
 
 
+class _Interrupted(Exception):
+    """The process stops."""
+
+
 class Jobs:
     """The jobs of a store."""
 
@@ -62,7 +67,10 @@ class Jobs:
         self._store, self._changes, self._gateway, self._workloads = store, changes, gateway, workloads
         self._clock = clock
         self._holder = secrets.token_hex(8)
-        self._tasks: list[asyncio.Task[None]] = []
+        self._workers: list[asyncio.Task[None]] = []
+        self._outside: set[asyncio.Future[Any]] = set()  # requests to workloads and webhooks
+        self._waiter = changes.waiter()
+        self._stopping = False
         self._http: httpx2.AsyncClient | None = None
 
     async def submit(self, identity: Identity, route: Route, body: Any) -> str:
@@ -105,13 +113,15 @@ class Jobs:
     async def start(self) -> None:
         """Begins to run jobs."""
         self._http = httpx2.AsyncClient(timeout=_TIMEOUT, follow_redirects=False, trust_env=False)
-        self._tasks = [asyncio.create_task(self._run()) for _ in range(_WORKERS)]
+        self._workers = [asyncio.create_task(self._run()) for _ in range(_WORKERS)]
 
     async def stop(self) -> None:
         """Ends; jobs that run are run again later."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._stopping = True  # a transaction is never cancelled
+        self._waiter.set()
+        for request in self._outside:
+            request.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
         if self._http is not None:
             await self._http.aclose()
         with suppress(SQLAlchemyError, OSError):
@@ -124,15 +134,14 @@ class Jobs:
         job = await self._take()
         if job is None:
             return False
-        if job.result is None:
-            await self._execute(job)
-        else:
-            await self._deliver(job)
+        try:
+            await (self._execute(job) if job.result is None else self._deliver(job))
+        except _Interrupted:
+            log.info("job %s is continued by the next process", job.id)
         return True
 
     async def _run(self) -> None:
-        waiter = self._changes.waiter()
-        while True:
+        while not self._stopping:
             try:
                 if await self.step():
                     continue
@@ -140,7 +149,7 @@ class Jobs:
                 log.warning("jobs wait for the store: %s", str(error).splitlines()[0])
             except Exception:
                 log.exception("a job failed; it is tried again")
-            await self._changes.wait(_EVERY, waiter)
+            await self._changes.wait(_EVERY, self._waiter)
 
     async def _take(self) -> Job | None:
         """Takes a job that is due; others leave it alone until its time is over."""
@@ -177,7 +186,19 @@ class Jobs:
         route = await self._workloads.route(job.project_id, workload.slug)
         identity = Identity(job.token_id, "live", job.project_id, "", None, (INFERENCE,))
         data = base64.b64decode(job.body)
-        return await self._gateway.complete(identity, route, KINDS[job.kind], data, job.content_type)
+        work = self._gateway.complete(identity, route, KINDS[job.kind], data, job.content_type)
+        return await self._interruptible(work)
+
+    async def _interruptible(self, work: Awaitable[T]) -> T:
+        """Returns the result of a request; raises `_Interrupted` when this process stops."""
+        running = asyncio.ensure_future(work)
+        self._outside.add(running)
+        try:
+            return await running
+        except asyncio.CancelledError:
+            raise _Interrupted from None
+        finally:
+            self._outside.discard(running)
 
     async def _deliver(self, job: Job) -> None:
         assert self._http is not None and job.result is not None
@@ -189,7 +210,8 @@ class Jobs:
             signature = sign(body, project.webhook_secret, self._clock())
             headers = {"Content-Type": "application/json", HEADER: signature}
             with suppress(httpx2.TransportError, OSError):
-                response = await self._http.post(project.webhook_url, content=body, headers=headers)
+                sending = self._http.post(project.webhook_url, content=body, headers=headers)
+                response = await self._interruptible(sending)
                 delivered = 200 <= response.status_code < 300
         if delivered:
             await self._set(job.id, state="done", holder=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
@@ -25,7 +26,7 @@ async def events(
     began = time.monotonic()
     waiter = changes.waiter()
     try:
-        known = await workloads.events(workload.id, 0)
+        known = await asyncio.shield(workloads.events(workload.id, 0))  # a transaction is never cancelled
         mine = [one for one in known if one.generation == workload.generation]
         last, said = 0, began
         pending = mine[-1:] or []
@@ -36,8 +37,8 @@ async def events(
                 if event.phase in ("ready", "error"):
                     return
             await changes.wait(_LOOK, waiter)
-            pending = await workloads.events(workload.id, last)
-            if not pending and await _is_deleted(workloads, workload.id):
+            pending = await asyncio.shield(workloads.events(workload.id, last))
+            if not pending and await asyncio.shield(_is_deleted(workloads, workload.id)):
                 yield _data("error", "the workload was deleted", began, None)
                 return
             if not pending and time.monotonic() - said >= ping:

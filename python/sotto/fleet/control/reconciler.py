@@ -43,6 +43,8 @@ class Reconciler:
         self._noted = -_NODES_EVERY
         self._removing: dict[str, asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
+        self._waiter = changes.waiter()
+        self._stopping = False
 
     @property
     def leads(self) -> bool:
@@ -56,10 +58,10 @@ class Reconciler:
 
     async def stop(self) -> None:
         """Ends; stops the placement and gives the role back."""
+        self._stopping = True  # a transaction is never cancelled
+        self._waiter.set()
         if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await self._task
         await asyncio.gather(*self._removing.values(), return_exceptions=True)
         await self._placement.stop()
         if self._leads:
@@ -69,8 +71,7 @@ class Reconciler:
                     await session.execute(delete(Lease).where(Lease.holder == self._id))
 
     async def _run(self) -> None:
-        waiter = self._changes.waiter()
-        while True:
+        while not self._stopping:
             try:
                 if await self._lead():
                     await self._note_nodes()
@@ -79,7 +80,7 @@ class Reconciler:
                 log.warning("the store cannot be reached: %s", str(error).splitlines()[0])
             except Exception:
                 log.exception("reconciliation failed")
-            await self._changes.wait(_EVERY, waiter)
+            await self._changes.wait(_EVERY, self._waiter)
 
     async def reconcile(self) -> None:
         """Deploys what is declared and removes what is not."""

@@ -180,7 +180,7 @@ class Runner:
         assert self.deployment is not None
         address = None if self._serving is None else self._serving.launch.address
         made = Report(self.deployment.workload_id, self.deployment.generation, phase, message, step, address)
-        await self._report(made)
+        await asyncio.shield(self._report(made))  # a transaction is never cancelled
 
 
 async def _output(command: list[str]) -> tuple[int, str, str]:

@@ -36,6 +36,7 @@ class UsageLog:
         self._store, self._clock = store, clock
         self._pending: dict[tuple[str, str, str, int], list[int]] = {}
         self._task: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
 
     def count(self, project_id: str, workload_id: str, token_id: str, counts: Counts, failed: bool) -> None:
         """Adds one answer."""
@@ -50,10 +51,9 @@ class UsageLog:
 
     async def stop(self) -> None:
         """Writes what is left, and ends."""
+        self._stopping.set()
         if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await self._task
         with suppress(SQLAlchemyError, OSError):
             await self.flush()
 
@@ -82,8 +82,9 @@ class UsageLog:
             raise
 
     async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(_EVERY)
+        while not self._stopping.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), _EVERY)
             try:
                 await self.flush()
             except (SQLAlchemyError, OSError) as error:
