@@ -91,17 +91,20 @@ class Marks:
 
 
 def collect(run: bool = False) -> Marks:
-    """Collects the tests of the Python package, and runs those that carry a row if `run` is true.
+    """Collects the tests of the Python package and of the fleet; runs those with a row if `run` is true.
 
     Raises:
         RuntimeError: pytest could not collect them; the text has its errors.
     """
     marks = Marks()
-    words = ["-q", "-p", "no:cacheprovider", str(ROOT / "tests" / "python")]
+    words = ["-q", "-p", "no:cacheprovider", *([] if run else ["--collect-only"])]
     said = io.StringIO()
     with contextlib.redirect_stdout(sys.stderr if run else said):
-        code = pytest.main([*words, *([] if run else ["--collect-only"])], plugins=[marks])
-    if code not in (0, 1):
+        codes = [
+            pytest.main([*words, str(ROOT / "tests" / folder)], plugins=[marks])
+            for folder in ("python", "fleet")
+        ]
+    if code := next((one for one in codes if one not in (0, 1)), 0):
         errors = [
             line for line in said.getvalue().splitlines() if line.startswith(("E  ", "ERROR", "SKIPPED"))
         ]

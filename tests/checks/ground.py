@@ -47,6 +47,7 @@ SYSTEM = {
     "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf": "fonts-dejavu-core",
     "espeak-ng": "espeak-ng",
     "bwrap": "bubblewrap",
+    "postgres": "postgresql",
 }
 OPTIONAL = {"ccache"}  # only makes things faster
 
@@ -75,7 +76,9 @@ class NotRun(Exception):
 
 
 def present(tool: str) -> bool:
-    """Whether a tool of SYSTEM is here."""
+    """Whether a tool of SYSTEM is here. Debian keeps the programs of PostgreSQL outside of PATH."""
+    if tool == "postgres" and any(Path("/usr/lib/postgresql").glob("*/bin/postgres")):
+        return True
     return Path(tool).exists() if tool.startswith("/") else shutil.which(tool) is not None
 
 
@@ -115,7 +118,7 @@ def make_venv() -> None:
     print("setting up a virtual environment", flush=True)
     shutil.rmtree(VENV, ignore_errors=True)
     run([sys.executable, "-m", "venv", str(VENV)])
-    run([str(PYTHON), "-m", "pip", "install", "-q", *requirements("dev", "server", "agent")])
+    run([str(PYTHON), "-m", "pip", "install", "-q", *requirements("dev", "server", "agent", "fleet")])
     stamp.write_text(mark)
 
 

@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import csharp, packages, speech, tavern, unity, unity_shim, unreal
+from . import csharp, fleet, packages, speech, tavern, unity, unity_shim, unreal
 from .cross import WINE_NEEDS, check_windows, look_at
 from .csharp import check_csharp
 from .demo import DEMO
 from .diffusion import check_diffusion
+from .fleet import check_fleet
 from .godot import check_godot
 from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, ctest, is_full, last_line, run
 from .images import check_images
@@ -213,7 +214,7 @@ def test_requirements() -> Iterable[str]:
     wanted = ("pytest", "pyyaml", "jsonschema", "hypothesis", "pyte", "gguf", "xxhash", "opentelemetry-sdk")
     wanted += ("openai", "anthropic", "schemathesis", "pillow")
     pins = [pin for pin in requirements("dev") if pin.startswith(wanted)]
-    return [*pins, *extra("plot"), *extra("cuda"), *extra("server"), *extra("agent")]
+    return [*pins, *extra("plot"), *extra("cuda"), *extra("server"), *extra("agent"), *extra("fleet")]
 
 
 def check_bench() -> str:
@@ -287,6 +288,13 @@ STEPS = [
         "models of CTranslate2: they hear, write, embed, translate",
         check_speech,
         needs=speech.NEEDS,
+        after=["build"],
+    ),
+    Step(
+        "fleet",
+        "the control plane, its clients and the published one",
+        check_fleet,
+        needs=fleet.NEEDS,
         after=["build"],
     ),
     Step("images", "pipelines of diffusers: images, step by step", check_images, after=["build"]),

@@ -72,3 +72,10 @@ def small(tmp_path: Path) -> Iterator[Control]:
     """The same on SQLite alone."""
     with Control(tmp_path / "fleet.db", FakePlacement()) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Control]:
+    """One control plane on SQLite for all tests of a module."""
+    with Control(tmp_path_factory.mktemp("shared") / "fleet.db", FakePlacement()) as made:
+        yield made

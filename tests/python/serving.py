@@ -13,7 +13,10 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 READY = "sotto serve: ready at "
 
@@ -70,16 +73,33 @@ def served(*arguments: str, model: str = "sotto/house") -> Iterator[Served]:
 
 
 @contextmanager
-def started(command: list[str]) -> Iterator[Served]:
+def fleet(folder: Path, environment: pytest.MonkeyPatch) -> Iterator[None]:
+    """Starts `sotto fleet serve`; sets the variables that its clients read, for the workload `smith`."""
+    environment.setenv("SOTTO_FLEET_DATABASE", str(folder / "fleet.db"))
+    keys = [sys.executable, "-m", "sotto.cli", "fleet", "keys", "create", "acme"]
+    for name, words in (
+        ("SDK_TOKEN", ("--kind", "sdk", "--new-project")),
+        ("API_KEY", ("--workload", "smith")),
+    ):
+        made = subprocess.run([*keys, *words], check=True, capture_output=True, text=True).stdout
+        environment.setenv(f"INFERENCEKEY_{name}", made.strip())
+    command = [sys.executable, "-m", "sotto.cli", "fleet", "serve", "--port", "0"]
+    with started(command, "sotto fleet: ready at ") as running:
+        environment.setenv("INFERENCEKEY_BASE_URL", running.url)
+        yield
+
+
+@contextmanager
+def started(command: list[str], expected: str = READY) -> Iterator[Served]:
     """Starts a server that prints where it is ready, and waits for that."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, text=True, env=env, **pipes) as process:  # type: ignore[call-overload]
         assert process.stdout is not None and process.stderr is not None
         line = process.stdout.readline()
-        if not line.startswith(READY):
+        if not line.startswith(expected):
             raise AssertionError(f"the server did not start: {line}{process.communicate()[1]}")
-        running = Served(line.removeprefix(READY).strip(), process)
+        running = Served(line.removeprefix(expected).strip(), process)
         lines: list[str] = []
         reading = threading.Thread(target=lambda: lines.extend(process.stderr or ()))
         reading.start()  # a full pipe would stop the server

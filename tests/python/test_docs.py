@@ -19,7 +19,7 @@ import pytest
 
 import sotto
 from conftest import ROOT
-from serving import served
+from serving import fleet, served
 from sotto import _ops, event
 
 DOCS = ROOT / "docs"
@@ -29,6 +29,7 @@ README = "../../README.md"  # from PAGES
 # Pages whose snippets speak to `sotto serve`, at SERVER.
 SERVED = {"guide/client.md", "guide/llama-server.md", "guide/server.md"}
 SERVER = "http://127.0.0.1:8080"
+FLEET = "guide/fleet.md"  # its snippets speak to `sotto fleet serve`, which the environment names
 WIDTH = 110
 C_FLAGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", "-fsyntax-only")
 FENCE = re.compile(r"^( *)```(\S*)[^\n]*\n(.*?)^\1```$", re.M | re.S)
@@ -101,7 +102,15 @@ def test_python_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     space: dict[str, Any] = {"__name__": "docs"}
     monkeypatch.setattr(sotto.log, "set_log_level", lambda level: None)  # it outlives the test
-    with served() if name in SERVED else nullcontext() as server:
+    if name == FLEET and sys.version_info < (3, 11):
+        pytest.skip("the fleet needs Python 3.11")
+    with (
+        served()
+        if name in SERVED
+        else fleet(tmp_path, monkeypatch)
+        if name == FLEET
+        else nullcontext() as server
+    ):
         for block in blocks(name, "python"):
             code = "\n" * (block.line - 1) + block.code  # a traceback names the page's own line
             if server is not None:

@@ -38,6 +38,7 @@ from .types import (
     TextResult,
     WorkloadSpec,
 )
+from .webhooks import verify_webhook
 
 __all__ = [
     "ApiError",
@@ -66,4 +67,5 @@ __all__ = [
     "TextResult",
     "ValidationError",
     "WorkloadSpec",
+    "verify_webhook",
 ]
