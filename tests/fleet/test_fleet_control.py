@@ -127,7 +127,7 @@ def test_tokens_that_are_none(control: Control) -> None:
 
 
 def _get(control: Control, headers: Any) -> Any:
-    with httpx2.Client(trust_env=False) as http:
+    with httpx2.Client(trust_env=False, verify=False) as http:
         return http.get(control.url + WORKLOADS, headers=headers)
 
 

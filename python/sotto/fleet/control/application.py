@@ -62,11 +62,14 @@ def app(service: Service) -> Starlette:
 
 
 def _guarded(endpoint: Endpoint, service: Service) -> Callable[[Request], Awaitable[Response]]:
-    """Returns an endpoint with its exceptions as responses."""
+    """Returns an endpoint with its exceptions as responses.
+
+    A request that is cancelled ends by itself: a transaction that is cancelled may keep its lock.
+    """
 
     async def run(request: Request) -> Response:
         try:
-            return await endpoint(request, service)
+            return await asyncio.shield(asyncio.ensure_future(endpoint(request, service)))
         except Refusal as error:
             return error.response()
         except (SQLAlchemyError, OSError) as error:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import sqlite3
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -116,14 +118,31 @@ def _prepare_file(url: URL) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        _use_wal(path)
     except OSError as error:
         raise ArgumentError(f"cannot open --database '{path}': {error.strerror or error}") from None
+    except sqlite3.Error as error:
+        raise ArgumentError(f"cannot open --database '{path}': {error}") from None
+
+
+def _use_wal(path: Path) -> None:
+    """Turns write-ahead logging on, for good. SQLite does not wait by itself for others that do the same."""
+    end = time.monotonic() + _BUSY / 1000
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > end:
+                    raise
+            time.sleep(0.02)
 
 
 def _set_up_sqlite(connection: Any, record: object) -> None:
     connection.isolation_level = None  # `_begin_sqlite` starts transactions
     cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", f"busy_timeout={_BUSY}", "foreign_keys=ON"):
+    for pragma in ("synchronous=NORMAL", f"busy_timeout={_BUSY}", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 
