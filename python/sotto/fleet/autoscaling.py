@@ -80,7 +80,7 @@ class AutoscalingPolicy:
             raise ValueError("missing max_workers: expected the maximum number of workers")
         given = dict(config)
         names = given.pop("workers", ())
-        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name for name in names):
             raise ValueError(f"invalid workers '{names!r}': expected a list of node types")
         return cls(**given, workers=tuple(dict.fromkeys(names)))
 

@@ -138,7 +138,7 @@ class WindowSchedule:
 
     def __init__(
         self,
-        windows: Sequence[Mapping[str, Any]],
+        windows: Sequence[Mapping[str, Any]] | Mapping[str, Any],
         *,
         replicas: int = 1,
         replicas_outside: int = 0,
@@ -148,9 +148,9 @@ class WindowSchedule:
         """Checks the windows.
 
         Args:
-            windows: Mappings with `start` and `end` ("HH:MM"; an end at or before the start is on the next
-            day),
-                `days` ("mon" to "sun" on which the window begins; all by default) and `replicas`.
+            windows: One mapping or several, with `start` and `end` ("HH:MM"; an end at or before the start is
+                on the next day), `days` ("mon" to "sun" on which the window begins; all by default) and
+                `replicas`.
             replicas: Replicas of windows that do not say.
             replicas_outside: Replicas outside of all windows.
             timezone: IANA name of the time zone of the windows.
@@ -160,11 +160,13 @@ class WindowSchedule:
             ValueError: A window is malformed, or two overlap with different numbers of replicas.
         """
         self.outside = integer("replicas_outside", replicas_outside, minimum=0)
-        if isinstance(windows, (str, Mapping)) or not windows:
+        if not isinstance(windows, (list, tuple, Mapping)) or not windows:
             raise ValueError(f"invalid windows '{windows!r}': expected a list of at least one window")
+        one = isinstance(windows, Mapping)
+        named = [("window", windows)] if one else [(f"windows[{n}]", each) for n, each in enumerate(windows)]
         self._zone = _zone(timezone)
         self._clock = clock
-        self._windows = [read_window(f"windows[{n}]", one, replicas) for n, one in enumerate(windows)]
+        self._windows = [read_window(name, each, replicas) for name, each in named]
         refuse_contradictions(self._windows)
         if all(one.replicas == self.outside for one in self._windows):
             raise ValueError(_same(self.outside))
@@ -227,8 +229,9 @@ def read_schedule(policy: str, config: Mapping[str, Any], *, clock: Clock = utc_
         _known(config, ("cron", "minutes", *_COMMON))
         return CronSchedule(config["cron"], minutes=config.get("minutes", 60), clock=clock, **common)
     _known(config, (kinds[0], *_COMMON))
-    windows = [config["window"]] if kinds == ["window"] else config["windows"]
-    return WindowSchedule(windows, clock=clock, **common)
+    if kinds == ["window"] and not isinstance(config["window"], Mapping):
+        raise ValueError(f"invalid window '{config['window']!r}': expected an object with start and end")
+    return WindowSchedule(config[kinds[0]], clock=clock, **common)
 
 
 def _known(config: Mapping[str, Any], names: tuple[str, ...]) -> None:
