@@ -63,7 +63,7 @@ def with_store(arguments: argparse.Namespace, use: Callable[[Store, Changes], Aw
 
 
 async def project_named(store: Store, slug: str) -> Project:
-    """Returns a project. Raises `ArgumentError` if there is none."""
+    """Returns a project. Raises `ArgumentError` if it does not exist."""
     from sqlalchemy import select
 
     from ...fleet.control.tables import Project

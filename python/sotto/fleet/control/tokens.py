@@ -133,7 +133,7 @@ class Tokens:
         return f"{PREFIXES[kind]}{id}_{secret}"
 
     async def revoke(self, id: str) -> bool:
-        """Revokes a token by its id. Returns False if there is none, or if it was revoked before."""
+        """Revokes a token by its id. Returns False if it does not exist, or was revoked before."""
         async with self._store.write() as session:
             change = update(Token).where(Token.id == id, Token.revoked_at.is_(None))
             result = await session.execute(change.values(revoked_at=self._clock()))

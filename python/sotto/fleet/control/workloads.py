@@ -92,7 +92,7 @@ class Workloads:
         return made, True
 
     async def get(self, id: str) -> Workload:
-        """Returns a workload by its id. Raises `Refusal` 404 if there is none."""
+        """Returns a workload by its id. Raises `Refusal` 404 if it does not exist."""
         async with self._store.read() as session:
             return await self._by_id(session, id)
 
@@ -120,7 +120,7 @@ class Workloads:
         return live
 
     async def delete(self, id: str) -> None:
-        """Marks a workload as deleted; the reconciler stops it. Raises `Refusal` 404 if there is none."""
+        """Marks a workload as deleted; the reconciler stops it. Raises `Refusal` 404 if it does not exist."""
         async with self._store.write() as session:
             live = await self._by_id(session, id)
             live.deleted_at = self._clock()
@@ -133,7 +133,7 @@ class Workloads:
             return await session.get(Workload, id) is None
 
     async def by_slug(self, project_id: str, slug: str) -> Workload:
-        """Returns a workload by its slug. Raises `Refusal` 404 if there is none."""
+        """Returns a workload by its slug. Raises `Refusal` 404 if it does not exist."""
         async with self._store.read() as session:
             found = await self._by_slug(session, project_id, slug)
         if found is None:
@@ -147,7 +147,7 @@ class Workloads:
             return list((await session.scalars(query)).all())
 
     async def route(self, project_id: str, slug: str) -> Route:
-        """Returns where a workload is. Raises `Refusal` 404 if there is none."""
+        """Returns where a workload is. Raises `Refusal` 404 if it does not exist."""
         known = self._routes.get((project_id, slug))
         if known is not None and known[1] and self._changes.reliable:
             return known[0]
