@@ -162,8 +162,11 @@ class WindowSchedule:
         self.outside = integer("replicas_outside", replicas_outside, minimum=0)
         if not isinstance(windows, (list, tuple, Mapping)) or not windows:
             raise ValueError(f"invalid windows '{windows!r}': expected a list of at least one window")
-        one = isinstance(windows, Mapping)
-        named = [("window", windows)] if one else [(f"windows[{n}]", each) for n, each in enumerate(windows)]
+        named = (
+            [("window", windows)]
+            if isinstance(windows, Mapping)
+            else [(f"windows[{n}]", each) for n, each in enumerate(windows)]
+        )
         self._zone = _zone(timezone)
         self._clock = clock
         self._windows = [read_window(name, each, replicas) for name, each in named]
