@@ -298,6 +298,21 @@ def test_commands_that_fail(
     assert what in said.err and said.out == ""
 
 
+def test_running_answers_end_before_the_server_does(tmp_path: Path) -> None:
+    with serving(tmp_path) as made:
+        token = made.command("keys", "create", "acme", "--kind", "sdk", "--new-project")
+        key = made.command("keys", "create", "acme")
+        mgmt = fleet.ManagementClient(base_url=made.url, sdk_token=token, project="acme")
+        mgmt.ensure(spec(model="sotto/house"))
+        mgmt.wait_until_ready("smith", timeout=300, silent=True)
+        data = fleet.DataClient(base_url=made.url, project="acme", api_key=key)
+        answer = data.endpoint("smith").generate_text_stream(prompt="Tell me all.", max_tokens=100)
+        next(answer)
+        made.process.terminate()
+        assert list(answer)[-1].finish_reason in ("stop", "length")
+        assert made.process.wait(60) == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_the_end_of_the_control_plane_ends_the_workloads(tmp_path: Path, number: signal.Signals) -> None:
     with serving(tmp_path) as made:

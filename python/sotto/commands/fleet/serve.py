@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--drain", type=types.seconds, default=10.0, metavar="S",
-        help="how long running answers may go on when a workload stops (%(default)g)",
+        help="how long running answers may go on when a workload or the server stops (%(default)g)",
     )  # fmt: skip
     parser.add_argument(
         "--timeout", type=types.seconds, default=600.0, metavar="S", help="longest answer (%(default)g)"
@@ -67,6 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
                 LocalPlacement(Path(folder), memory_mb=arguments.memory, drain=arguments.drain),
                 ControlSettings(timeout=arguments.timeout),
                 certificate=certificate,
+                drain=arguments.drain,
                 ready=lambda where: screen.say(f"sotto fleet: ready at {where}", flush=True),
             )
         )

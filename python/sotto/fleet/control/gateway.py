@@ -65,6 +65,11 @@ class Gateway:
         self._clients: dict[str, httpx2.AsyncClient] = {}
         self._running = 0
 
+    @property
+    def running(self) -> int:
+        """Number of requests that run."""
+        return self._running
+
     async def answer(self, request: Request) -> Response:
         """Answers `/endpoint/{project}/{workload}/v1/{path}`.
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import uvicorn
 
 from ...server.listening import Listener, connection, open_port
@@ -24,9 +25,10 @@ async def serve(
     settings: ControlSettings,
     *,
     certificate: tuple[Path, Path] | None = None,
+    drain: float = 10.0,
     ready: Callable[[str], None],
 ) -> None:
-    """Serves until SIGINT or SIGTERM; then stops the workloads that run on this machine.
+    """Serves until SIGINT or SIGTERM; then lets running answers end, and stops the workloads of this machine.
 
     Args:
         host: Address to listen at.
@@ -35,6 +37,7 @@ async def serve(
         placement: What runs workloads.
         settings: Limits.
         certificate: Files of a certificate chain and its key, in PEM; None: no TLS.
+        drain: Seconds in which running answers may end.
         ready: Is called with the address once the control plane answers.
 
     Raises:
@@ -57,7 +60,7 @@ async def serve(
                 ssl_certfile=certificate and certificate[0],
                 ssl_keyfile=certificate and certificate[1],
             )
-            listener = Listener(config, _leave)
+            listener = Listener(config, lambda: _drain(service, drain))
             serving = asyncio.ensure_future(listener.serve(sockets=[listening]))
             name = f"[{host}]" if ":" in host else host
             ready(f"{'https' if certificate else 'http'}://{name}:{listening.getsockname()[1]}")
@@ -66,5 +69,8 @@ async def serve(
             await service.stop()
 
 
-async def _leave() -> None:
-    """Nothing holds the shutdown up: running answers end when their workloads stop."""
+async def _drain(service: Service, seconds: float) -> None:
+    """Waits for the end of running answers, at most for some seconds."""
+    with anyio.move_on_after(seconds):
+        while service.gateway.running:
+            await asyncio.sleep(0.05)
