@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests" / "python"))  # client_mock.py
+sys.path.append(str(ROOT / "tests" / "data"))  # tiny_encoder.py
 for name in [name for name in os.environ if name.startswith("INFERENCEKEY_")]:
     del os.environ[name]
 

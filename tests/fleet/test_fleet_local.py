@@ -25,6 +25,7 @@ from fleet_mock import spec
 from sotto import cli
 from sotto.fleet.control.local import LocalPlacement
 from sotto.fleet.control.placement import Deployment
+from tiny_encoder import RANK, TinyEncoder
 
 READY = "sotto fleet: ready at "
 PACKAGES = pytest.mark.parametrize("package", [fleet, inferencekey])
@@ -129,6 +130,32 @@ def test_provision_call_delete(
     assert served.children() == []
     with pytest.raises(package.ApiError):
         endpoint.generate_text(prompt="a")
+
+
+@PACKAGES
+@pytest.mark.row("D-089", "D-091", "D-093", "D-154", "D-158", "D-189")
+def test_embeddings_and_ranking(
+    served: Served, tokens: tuple[str, str], package: Any, tmp_path: Path
+) -> None:
+    """The other tasks of the end-to-end example, with tiny models that embed and rank."""
+    TinyEncoder(1).write(tmp_path / "encoder.gguf")
+    TinyEncoder(2, RANK).write(tmp_path / "ranker.gguf")
+    mgmt = package.ManagementClient(base_url=served.url, sdk_token=tokens[0], project="acme")
+    data = package.DataClient(base_url=served.url, project="acme", api_key=tokens[1])
+    try:
+        for slug, task in (("encoder", "embedding"), ("ranker", "reranker")):
+            model = str(tmp_path / f"{slug}.gguf")
+            mgmt.ensure(package.WorkloadSpec(slug, slug, model, "llamacpp", task_type=task))
+            mgmt.wait_until_ready(slug, timeout=300, silent=True)
+        one, two, again = data.endpoint("encoder").embed(input=["a b", "c d", "a b"]).embeddings
+        assert len(one) == len(two) > 1 and one != two and one == pytest.approx(again, abs=1e-5)
+        ranked = data.endpoint("ranker").rerank(query="a", documents=["b", "c", "d"]).results
+        assert sorted(item.index for item in ranked) == [0, 1, 2]
+        scores = [item.relevance_score for item in ranked]
+        assert scores == sorted(scores, reverse=True)
+    finally:
+        assert mgmt.delete("encoder") and mgmt.delete("ranker")
+    assert served.children() == []
 
 
 @pytest.mark.row("D-013", "D-189", "D-061")
