@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 import tempfile
 from pathlib import Path
 
@@ -50,6 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
         from ...server.serving import run as run_loop
     except ModuleNotFoundError as error:
         raise needs_extra(error) from None
+    if sys.platform == "win32":
+        raise ArgumentError("sotto fleet serve runs on Linux: it needs unix sockets and process groups")
     if (arguments.tls_cert is None) != (arguments.tls_key is None):
         raise ArgumentError("--tls-cert and --tls-key go together: one of them is missing")
     prepare(arguments.log)
