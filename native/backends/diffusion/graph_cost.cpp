@@ -7,6 +7,8 @@ namespace {
 
 constexpr double kOperations = 1 << 24;   // of a unit
 constexpr double kOperationsPerByte = 16; // that a core computes while it reads or writes a byte of memory
+constexpr double kGroupNorm = 4;          // times as slow: reads its values several times
+constexpr double kUpscale = 8;            // likewise: divides for each value
 
 double size(std::int64_t count) noexcept {
     return static_cast<double>(count);
@@ -43,7 +45,8 @@ double cost_of(const ggml_tensor& node) noexcept {
     if (ggml_op_is_empty(node.op)) {
         return 0;
     }
-    return (operations_of(node) + kOperationsPerByte * bytes_of(node)) / kOperations;
+    const auto times = node.op == GGML_OP_GROUP_NORM ? kGroupNorm : node.op == GGML_OP_UPSCALE ? kUpscale : 1;
+    return (operations_of(node) + times * kOperationsPerByte * bytes_of(node)) / kOperations;
 }
 
 double cost_of(ggml_cgraph& graph) noexcept {

@@ -1,10 +1,10 @@
 // Cuts a graph into parts that are computed one after another, so that a step ends within the graph.
 #pragma once
 
-#include <cstdint>
-
 #include <ggml-impl.h>
 #include <ggml.h>
+
+#include "backends/diffusion/node_pieces.hpp"
 
 namespace sotto::diffusion {
 
@@ -21,30 +21,16 @@ public:
     double cost() const noexcept { return cost_; }
 
 private:
-    ggml_cgraph* next_nodes() noexcept;
     ggml_cgraph* next_piece() noexcept;
-    bool begin_pieces(ggml_tensor& node) noexcept;
-
-    // A node, of which rows along one dimension are computed at a time.
-    struct Split {
-        ggml_tensor* node = nullptr; // null: none is being cut
-        int dimension = 0;           // of the node
-        int source = 0;              // operand that is cut with it
-        int source_dimension = 0;
-        std::int64_t done = 0; // rows
-        std::int64_t rows = 0; // of a piece
-    };
 
     ggml_cgraph& graph_;
-    const bool splits_nodes_;
+    const bool on_cpu_;
     const double most_; // cost of a part, in units, unless a single node costs more
     int at_ = 0;        // first node that is not part of an earlier part
     double cost_ = 0;
     ggml_cgraph part_;
-    Split split_;
-    ggml_tensor piece_{};
-    ggml_tensor piece_source_{};
-    ggml_tensor* piece_node_ = &piece_;
+    NodePieces pieces_; // of the node before `at_`
+    ggml_tensor* piece_ = nullptr;
 };
 
 } // namespace sotto::diffusion

@@ -13,6 +13,7 @@
 #include "backends/diffusion/graph_cost.hpp"
 #include "backends/diffusion/graph_parts.hpp"
 #include "backends/diffusion/im2col.hpp"
+#include "backends/diffusion/node_pieces.hpp"
 #include "backends/diffusion/progress.hpp"
 
 using namespace sotto::diffusion;
@@ -44,6 +45,36 @@ public:
 
     // Computes `result` at once and in parts. Returns true if the bytes are the same.
     bool same_in_parts(ggml_tensor* result) {
+        const auto whole = computed(result);
+        run_parts();
+        return bytes(*result) == whole;
+    }
+
+    // As same_in_parts(), with `result` in about `count` pieces. Returns false if it cannot be cut, too.
+    bool same_in_pieces(ggml_tensor* result, int count) {
+        const auto whole = computed(result);
+        take_over_im2col(*result);
+        NodePieces pieces;
+        if (!pieces.begin(*result, 1, 1.0 / count)) {
+            return false;
+        }
+        double cost = 0;
+        while (pieces.is_open()) {
+            auto* piece = pieces.next();
+            auto part = ggml_graph_view(graph_, 0, 0);
+            part.nodes = &piece;
+            part.n_nodes = 1;
+            CHECK(ggml_backend_graph_compute(cpu_.get(), &part) == GGML_STATUS_SUCCESS);
+            cost += pieces.cost();
+            ++parts_;
+        }
+        CHECK(cost == doctest::Approx(1));
+        return bytes(*result) == whole;
+    }
+
+private:
+    // Returns the bytes of `result`, computed at once, and spoils them.
+    std::vector<std::byte> computed(ggml_tensor* result) {
         graph_ = ggml_new_graph(get());
         ggml_build_forward_expand(graph_, result);
         buffer_.reset(ggml_backend_alloc_ctx_tensors(get(), cpu_.get()));
@@ -61,12 +92,12 @@ public:
             }
         }
         ggml_backend_graph_compute(cpu_.get(), graph_);
-        const auto whole = bytes(*result);
+        auto whole = bytes(*result);
         std::memset(result->data, 0xee, ggml_nbytes(result));
-        run_parts();
-        return bytes(*result) == whole;
+        return whole;
     }
 
+public:
     int parts() const { return parts_; }
     double cost_of_parts() const { return cost_; }
     double largest_part() const { return largest_; }
@@ -155,6 +186,81 @@ TEST_CASE("long nodes are cut into pieces") {
     CHECK(bench.parts() > 8);
     CHECK(bench.largest_part() < 300);
     CHECK(bench.cost_of_parts() == doctest::Approx(bench.cost_of_graph()));
+}
+
+TEST_CASE("nodes in pieces have the values of whole nodes") {
+    using Make = ggml_tensor* (*)(Bench&);
+    static constexpr auto make_image = [](Bench& bench) {
+        return bench.input(GGML_TYPE_F32, {20, 12, 32, 1});
+    };
+    const std::pair<const char*, Make> cases[] = {
+        {"add", [](Bench& b) { return ggml_add(b.get(), make_image(b), make_image(b)); }},
+        {"add a channel's bias",
+         [](Bench& b) { return ggml_add(b.get(), make_image(b), b.input(GGML_TYPE_F32, {1, 1, 32, 1})); }},
+        {"multiply by one row",
+         [](Bench& b) {
+             return ggml_mul(b.get(), b.input(GGML_TYPE_F32, {64, 50}), b.input(GGML_TYPE_F32, {64}));
+         }},
+        {"scale", [](Bench& b) { return ggml_scale(b.get(), make_image(b), 0.3F); }},
+        {"silu", [](Bench& b) { return ggml_silu(b.get(), make_image(b)); }},
+        {"gelu of rows", [](Bench& b) { return ggml_gelu(b.get(), b.input(GGML_TYPE_F32, {64, 50})); }},
+        {"norm", [](Bench& b) { return ggml_norm(b.get(), b.input(GGML_TYPE_F32, {64, 50}), 1e-5F); }},
+        {"rms norm",
+         [](Bench& b) { return ggml_rms_norm(b.get(), b.input(GGML_TYPE_F32, {64, 50}), 1e-5F); }},
+        {"softmax", [](Bench& b) { return ggml_soft_max(b.get(), b.input(GGML_TYPE_F32, {64, 50, 6})); }},
+        {"cont",
+         [](Bench& b) { return ggml_cont(b.get(), ggml_permute(b.get(), make_image(b), 1, 0, 2, 3)); }},
+        {"upscale",
+         [](Bench& b) { return ggml_upscale(b.get(), make_image(b), 2, GGML_SCALE_MODE_NEAREST); }},
+        {"group norm", [](Bench& b) { return ggml_group_norm(b.get(), make_image(b), 8, 1e-5F); }},
+        {"product with weights",
+         [](Bench& b) {
+             return ggml_mul_mat(
+                 b.get(), b.input(GGML_TYPE_F16, {64, 40}), b.input(GGML_TYPE_F32, {64, 100})
+             );
+         }},
+        {"attention",
+         [](Bench& b) {
+             return ggml_mul_mat(
+                 b.get(), b.input(GGML_TYPE_F32, {32, 70, 4}), b.input(GGML_TYPE_F32, {32, 90, 4})
+             );
+         }},
+        {"convolution",
+         [](Bench& b) {
+             auto* const columns = ggml_dup(b.get(), b.input(GGML_TYPE_F16, {72, 400}));
+             return ggml_mul_mat(b.get(), columns, b.input(GGML_TYPE_F16, {72, 24}));
+         }},
+        {"im2col", [](Bench& b) {
+             auto* const kernel = b.input(GGML_TYPE_F16, {3, 3, 32, 8});
+             return ggml_im2col(b.get(), kernel, make_image(b), 2, 2, 1, 1, 1, 1, true, GGML_TYPE_F16);
+         }},
+    };
+    for (const auto& [name, make] : cases) {
+        for (const int count : {2, 3, 1000}) {
+            CAPTURE(name);
+            CAPTURE(count);
+            Bench bench;
+            CHECK(bench.same_in_pieces(make(bench), count));
+            CHECK(bench.parts() > 1);
+        }
+    }
+}
+
+TEST_CASE("nodes that cannot be cut are whole") {
+    Bench bench;
+    auto* const context = bench.get();
+    auto* const image = bench.input(GGML_TYPE_F32, {20, 12, 30, 1});
+    NodePieces pieces;
+    const auto is_cut = [&](ggml_tensor* node) {
+        node->flags |= GGML_TENSOR_FLAG_COMPUTE; // as in a graph
+        return pieces.begin(*node, 1, 0.1);
+    };
+    CHECK(!is_cut(ggml_group_norm(context, image, 8, 1e-5F))); // 30 channels in 8 groups
+    CHECK(!is_cut(ggml_concat(context, image, image, 2)));
+    CHECK(!is_cut(ggml_silu(context, bench.input(GGML_TYPE_F32, {64})))); // a single row
+    CHECK(!pieces.is_open());
+    CHECK(is_cut(ggml_group_norm(context, image, 10, 1e-5F)));
+    CHECK(pieces.is_open());
 }
 
 TEST_CASE("small graphs have few parts") {
