@@ -212,7 +212,7 @@ def test_requirements() -> Iterable[str]:
     from .ground import requirements
 
     wanted = ("pytest", "pyyaml", "jsonschema", "hypothesis", "pyte", "gguf", "xxhash", "opentelemetry-sdk")
-    wanted += ("openai", "anthropic", "schemathesis", "pillow")
+    wanted += ("openai", "anthropic", "schemathesis", "pillow", "inferencekey", "simpy")
     pins = [pin for pin in requirements("dev") if pin.startswith(wanted)]
     return [*pins, *extra("plot"), *extra("cuda"), *extra("server"), *extra("agent"), *extra("fleet")]
 
