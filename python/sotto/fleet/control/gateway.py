@@ -80,6 +80,8 @@ class Gateway:
         path = request.path_params["path"]
         self._check_route(route, path)
         body = await bodies.read(request, self._settings.max_body_bytes, self._settings.body_timeout)
+        slug = _slug.canonical(request.path_params["workload"])
+        route = await self._workloads.route(identity.project_id, slug)  # again: the body may have taken long
         exchange = await self._begin(identity, route, path, request.method, body, dict(request.headers))
         try:
             response = await _unless_gone(request, exchange.send())

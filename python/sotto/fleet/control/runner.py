@@ -21,6 +21,7 @@ log = logging.getLogger("sotto.fleet")
 NODE = "local"
 _RESTARTS = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds before each restart; after the last one, the workload failed
 _STEADY = 60.0  # seconds of service after which restarts are counted anew
+_GRACE = 1.0  # seconds in which requests that have looked up the address before still reach it
 _PLAN_TIMEOUT = 120.0  # seconds for `sotto plan`
 _START_TIMEOUT = 1800.0  # seconds until a process has to answer
 
@@ -131,7 +132,10 @@ class Runner:
         before, self._serving = self._serving, made
         await self._say("ready", f"serving {deployment.model} on node '{NODE}'")
         if before is not None:
-            await before.end(self._machine.drain)
+            try:
+                await asyncio.sleep(_GRACE)
+            finally:
+                await asyncio.shield(before.end(self._machine.drain))
         await made.wait()
         self._serving = None
         return made.reason()
