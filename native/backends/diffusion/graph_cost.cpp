@@ -1,5 +1,7 @@
 #include "backends/diffusion/graph_cost.hpp"
 
+#include <cstdint>
+
 #include <ggml-impl.h>
 
 namespace sotto::diffusion {
