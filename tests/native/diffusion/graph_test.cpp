@@ -4,6 +4,8 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -235,12 +237,12 @@ TEST_CASE("nodes in pieces have the values of whole nodes") {
              return ggml_im2col(b.get(), kernel, make_image(b), 2, 2, 1, 1, 1, 1, true, GGML_TYPE_F16);
          }},
     };
-    for (const auto& [name, make] : cases) {
+    for (const auto& one : cases) {
         for (const int count : {2, 3, 1000}) {
-            CAPTURE(name);
+            CAPTURE(one.first);
             CAPTURE(count);
             Bench bench;
-            CHECK(bench.same_in_pieces(make(bench), count));
+            CHECK(bench.same_in_pieces(one.second(bench), count));
             CHECK(bench.parts() > 1);
         }
     }
