@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import json
 import os
 import signal
+import ssl
 import stat
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,10 +61,11 @@ def descendants(pid: int) -> list[int]:
 
 
 @contextlib.contextmanager
-def serving(folder: Path) -> Iterator[Served]:
-    """Starts `sotto fleet serve` on a free port."""
+def serving(folder: Path, *words: str) -> Iterator[Served]:
+    """Starts `sotto fleet serve` on a free port, with further arguments."""
     database = str(folder / "fleet.db")
     command = [sys.executable, "-m", "sotto.cli", "fleet", "serve", "--port", "0", "--database", database]
+    command += words
     env = {**os.environ, "PYTHONUNBUFFERED": "1", "TMPDIR": "/tmp"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as process:
         assert process.stdout is not None
@@ -276,6 +280,29 @@ def test_a_process_that_dies_is_started_again(served: Served, tokens: tuple[str,
     endpoint = fleet.DataClient(base_url=served.url, project="acme", api_key=tokens[1]).endpoint("mortal")
     assert endpoint.generate_text(prompt="Hi", max_tokens=2).text
     mgmt.delete("mortal")
+
+
+def test_tls(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    files = ["-keyout", str(key), "-out", str(certificate), "-subj", "/CN=localhost"]
+    subprocess.run([*made, *files, "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    with serving(tmp_path, "--tls-cert", str(certificate), "--tls-key", str(key)) as server:
+        trusted = ssl.create_default_context(cafile=str(certificate))
+        with urllib.request.urlopen(server.url + "/health", context=trusted, timeout=20) as answer:
+            assert server.url.startswith("https://") and json.load(answer)["status"] == "ok"
+    key.write_text("no key")
+    command = [sys.executable, "-m", "sotto.cli", "fleet", "serve", "--port", "0"]
+    command += [
+        "--database",
+        str(tmp_path / "fleet.db"),
+        "--tls-cert",
+        str(certificate),
+        "--tls-key",
+        str(key),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and f"invalid TLS certificate '{certificate}' with key '{key}'" in done.stderr
 
 
 def test_commands(served: Served, tokens: tuple[str, str]) -> None:

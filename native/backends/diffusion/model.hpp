@@ -30,7 +30,7 @@ public:
 
 private:
     void measure();
-    // Images that start from an image, or from noise. Raises `bytes` to what the largest one needs.
+    // Measures images that start from an image, or from noise. Raises `bytes` to what the larger one needs.
     ExpectedCosts measure_images(bool from_image, std::uint64_t& bytes);
     PhaseCosts expected(const PictureRequest& request) const noexcept;
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..errors import ArgumentError
@@ -179,6 +180,45 @@ class Connection(HttpToolsProtocol):
 def connection(write_timeout: float) -> type[Connection]:
     """Returns `Connection` with this `write_timeout`."""
     return type("Connection", (Connection,), {"write_timeout": write_timeout})
+
+
+def configuration(
+    application: Starlette, write_timeout: float, certificate: tuple[Path, Path | None] | None
+) -> uvicorn.Config:
+    """Returns how a `Listener` serves an application.
+
+    Args:
+        application: The application, which has no lifespan.
+        write_timeout: As for `connection()`.
+        certificate: Files of a certificate chain and its key, in PEM; None: no TLS.
+
+    Raises:
+        ArgumentError: the certificate or its key cannot be read.
+    """
+    chain, key = certificate or (None, None)
+    made = uvicorn.Config(
+        application,
+        http=connection(write_timeout),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=3,  # seconds for the last words; all answers were ended before
+        ssl_certfile=chain,
+        ssl_keyfile=key,
+    )
+    try:
+        made.load()
+    except OSError as error:  # ssl.SSLError is one
+        if chain is None:
+            raise
+        raise ArgumentError(
+            f"invalid TLS certificate '{chain}' with key '{key}': "
+            f"expected a chain and its key in PEM files ({error.strerror or error})"
+        ) from None
+    return made
 
 
 class Listener(uvicorn.Server):

@@ -14,13 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import uvicorn
 from starlette.applications import Starlette
 
 from .. import aio
 from ..backends._named import backend_named, backend_of
-from ..errors import ArgumentError
-from .listening import Listener, connection, open_port, open_unix
+from .listening import Listener, configuration, open_port, open_unix
 from .service import Service
 from .settings import Settings
 from .sleeping import sleep_when_idle
@@ -113,7 +111,10 @@ async def serve(
             service = Service(engine, settings)
             service.loading = True
             application = make(service)
-            listener = Listener(_config(service, application, places[0]), lambda: _drain(service, drain))
+            place, limits = places[0], service.settings
+            certificate = None if place.tls_cert is None else (place.tls_cert, place.tls_key)
+            config = configuration(application, min(limits.timeout, limits.write_timeout), certificate)
+            listener = Listener(config, lambda: _drain(service, drain))
             serving = asyncio.ensure_future(listener.serve(sockets=listening))
             resting = asyncio.ensure_future(_rest(service))
             try:
@@ -179,29 +180,3 @@ async def _drain(service: Service, seconds: float) -> None:
         while service.live:
             await asyncio.sleep(0.02)
     service.end_all()
-
-
-def _config(service: Service, application: Starlette, address: Address) -> uvicorn.Config:
-    made = uvicorn.Config(
-        application,
-        http=connection(min(service.settings.timeout, service.settings.write_timeout)),
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_graceful_shutdown=3,  # seconds for the last words; all answers were ended before
-        ssl_certfile=address.tls_cert,
-        ssl_keyfile=address.tls_key,
-    )
-    try:
-        made.load()
-    except OSError as error:  # ssl.SSLError is one
-        if address.tls_cert is None:
-            raise
-        raise ArgumentError(
-            f"invalid TLS certificate '{address.tls_cert}' with key '{address.tls_key}': "
-            f"expected a chain and its key in PEM files ({error.strerror or error})"
-        ) from None
-    return made

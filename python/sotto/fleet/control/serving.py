@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import anyio
-import uvicorn
 
-from ...server.listening import Listener, connection, open_port
+from ...server.listening import Listener, configuration, open_port
 from .application import app
 from .placement import Placement
 from .service import Service
@@ -41,25 +40,13 @@ async def serve(
         ready: Is called with the address once the control plane answers.
 
     Raises:
-        ArgumentError: The port is taken, or the database cannot be opened.
+        ArgumentError: The port is taken, the database cannot be opened, or the certificate cannot be read.
     """
     with open_port(host, port) as listening:
         service = Service(await Store.open(database), placement, settings)
         await service.start()
         try:
-            config = uvicorn.Config(
-                app(service),
-                http=connection(settings.write_timeout),
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                timeout_graceful_shutdown=3,
-                ssl_certfile=certificate and certificate[0],
-                ssl_keyfile=certificate and certificate[1],
-            )
+            config = configuration(app(service), settings.write_timeout, certificate)
             listener = Listener(config, lambda: _drain(service, drain))
             serving = asyncio.ensure_future(listener.serve(sockets=[listening]))
             name = f"[{host}]" if ":" in host else host
