@@ -132,6 +132,10 @@ def test_provision_call_delete(
         assert mgmt.delete(ref.workload_slug) is True
     assert mgmt.delete(ref.workload_slug) is False
     assert served.children() == []
+    end = time.monotonic() + 30
+    while "requests" not in served.command("usage", "acme"):
+        assert time.monotonic() < end
+        time.sleep(0.05)
     with pytest.raises(package.ApiError):
         endpoint.generate_text(prompt="a")
 
@@ -321,7 +325,6 @@ def test_commands(served: Served, tokens: tuple[str, str]) -> None:
     assert served.command("quotas", "list", "acme") == ""
     assert served.command("webhook", "acme", "http://127.0.0.1:1/hook").startswith("whsec_")
     assert served.command("webhook", "acme", "none") == ""
-    assert "requests" in served.command("usage", "acme")
     assert stat.S_IMODE(Path(served.database).stat().st_mode) == 0o600
 
 
