@@ -191,7 +191,7 @@ def test_a_stream_that_ends_early_is_an_error(plane: FakePlane, face: Face, piec
     "error, kind",
     [
         ({"error": {"code": 400, "message": "too long"}}, fleet.ValidationError),
-        ({"error": {"code": 503, "message": "gone"}}, fleet.ApiError),
+        ({"error": {"code": 504, "message": "late"}}, fleet.ApiError),
         ({"error": "scope_insufficient"}, fleet.ApiError),
     ],
 )

@@ -135,7 +135,8 @@ def test_a_workload_that_is_not_ready(gate: Control) -> None:
 
 
 def test_a_workload_that_cannot_be_reached(tmp_path: Path) -> None:
-    with Control(tmp_path / "fleet.db", FakePlacement("http://127.0.0.1:9")) as control:
+    settings = ControlSettings(resume_timeout=0.2)
+    with Control(tmp_path / "fleet.db", FakePlacement("http://127.0.0.1:9"), settings=settings) as control:
         ensure(control)
         answer = control.ask("POST", CHAT_PATH, control.token("live"), body())
         assert answer.status_code == 503 and answer.headers["retry-after"] == "1"
@@ -148,7 +149,8 @@ def test_a_stream_that_breaks_ends_with_an_error(gate: Control, upstream: Upstre
         raise OSError("gone")
 
     upstream.answer = Reply(pieces(), headers={"Content-Type": "text/event-stream"})
-    data = fleet.DataClient(base_url=gate.url, project="acme", api_key=gate.token("live"))
+    key = gate.token("live")
+    data = fleet.DataClient(base_url=gate.url, project="acme", api_key=key, resume_timeout=0)
     answer = data.endpoint("smith").generate_text_stream(prompt="a")
     assert next(answer).text == "H"
     with pytest.raises(fleet.ApiError, match="closed the connection"):

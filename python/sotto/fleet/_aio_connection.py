@@ -4,24 +4,38 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import Any
 
 import anyio
 import httpx2
 
 from .._deadline import KEEP_ALIVE, Deadline
-from ._answers import Chunks
 from ._readiness import Wait
-from ._wire import MAX_EVENT, MAX_RESPONSE, Call, Credential, Reply, Steps, T, fail, failures
+from ._recovery import Completion, Recovery
+from ._wire import (
+    BUSY,
+    MAX_EVENT,
+    MAX_RESPONSE,
+    Call,
+    Credential,
+    Reply,
+    Steps,
+    T,
+    fail,
+    failures,
+    retry_of,
+)
 from .errors import ApiError
 from .types import TextChunk
 
 
 class AsyncConnection:
-    """Connections to one control plane. Tasks of one event loop may share it."""
+    """Connections to one control plane. Tasks of one event loop may share it.
 
-    def __init__(self, base_url: str) -> None:
-        self.base_url = base_url
+    `patience`: as that of `Connection`.
+    """
+
+    def __init__(self, base_url: str, patience: float = 0.0) -> None:
+        self.base_url, self.patience = base_url, patience
         limits = httpx2.Limits(
             max_connections=None, max_keepalive_connections=20, keepalive_expiry=KEEP_ALIVE
         )
@@ -50,22 +64,49 @@ class AsyncConnection:
                     data += piece
                     if len(data) > MAX_RESPONSE:
                         raise ApiError(f"{call.method} {call.path}: invalid response: too long")
-                return Reply(response.status_code, bytes(data))
+                return Reply(response.status_code, bytes(data), retry_of(response.headers))
             finally:
                 await _close(response)
+
+    async def complete(self, call: Call, credential: Credential, timeout: float) -> tuple[Reply, bool]:
+        """Sends a request of the data plane, as `Connection.complete()` does."""
+        limit = Deadline(timeout)
+        recovery = Recovery(self.patience, limit.left)
+        while True:
+            try:
+                reply = await self.send(call, credential, max(limit.left(), 0.0))
+                if reply.status not in BUSY:
+                    return reply, recovery.resumed
+                fail(call, reply, credential)
+            except ApiError as error:
+                wait = recovery.pause(error)
+            await self.sleep(wait)
 
     async def stream(self, call: Call, credential: Credential, timeout: float) -> AsyncTextStream:
         """Sends a request and returns the stream of its response. Raises the error of an error status."""
         limit = Deadline(timeout)
-        with failures(call, self.base_url, credential, timeout), anyio.fail_after(timeout):
-            response = await self._open(call, credential)
-            if response.status_code == 200:
-                return AsyncTextStream(self.base_url, response, call, credential, limit)
+        answer = Completion(call, credential, Recovery(self.patience, limit.left))
+        return AsyncTextStream(
+            self, answer, await self.accepted(answer, credential, limit), credential, limit
+        )
+
+    async def accepted(self, answer: Completion, credential: Credential, limit: Deadline) -> httpx2.Response:
+        """Sends the request of a stream until a replica accepts it. Returns the response, unread."""
+        while True:
             try:
-                reply = Reply(response.status_code, (await response.aread())[:MAX_EVENT])
-            finally:
-                await _close(response)
-        fail(call, reply, credential)
+                with (
+                    failures(answer.call, self.base_url, credential, float(limit)),
+                    anyio.fail_after(max(limit.left(), 0.0)),
+                ):
+                    response = await self._open(answer.call, credential)
+                    if response.status_code == 200:
+                        answer.recovery.accepted()
+                        return response
+                    reply = await _refusal(response)
+                fail(answer.call, reply, credential)
+            except ApiError as error:
+                wait = answer.recovery.pause(error)
+            await self.sleep(wait)
 
     async def wait(self, call: Call, credential: Credential, wait: Wait) -> None:
         """Waits until the workload is ready; reconnects if the connection ends before."""
@@ -93,8 +134,7 @@ class AsyncConnection:
             with failures(call, self.base_url, credential, left), anyio.fail_after(left):
                 response = await self._open(call, credential)
                 if response.status_code != 200:
-                    reply = Reply(response.status_code, (await response.aread())[:MAX_EVENT])
-                    fail(call, reply, credential)
+                    fail(call, await _refusal(response), credential)
             wait.connected()
             events = aiter(httpx2.EventSource(response, MAX_EVENT))
             while True:
@@ -125,28 +165,28 @@ class AsyncTextStream(AsyncIterator[TextChunk]):
     """Iterates over the chunks of a completion. Closing it cancels the rest of the answer."""
 
     def __init__(
-        self, base_url: str, response: httpx2.Response, call: Call, credential: Credential, limit: Deadline
+        self,
+        connection: AsyncConnection,
+        answer: Completion,
+        response: httpx2.Response,
+        credential: Credential,
+        limit: Deadline,
     ) -> None:
-        self._response, self._chunks, self._limit = response, Chunks(call, credential), limit
-        self._failures: Any = lambda: failures(call, base_url, credential, float(limit))
-        self._events = aiter(httpx2.EventSource(response, MAX_EVENT))
+        self._connection, self._answer = connection, answer
+        self._credential, self._limit = credential, limit
         self._closed = False
+        self._read(response)
 
     async def __anext__(self) -> TextChunk:
         while not self._closed:
             try:
-                with self._failures():
-                    with anyio.fail_after(self._limit.left()):
-                        event = await anext(self._events, None)
-                    chunk = None if event is None else self._chunks.read(event.data)
-                    if event is None:
-                        self._chunks.end()
+                chunk = await self._next()
+            except ApiError as error:
+                chunk = await self._resume(error)
             except BaseException:
                 await self.close()
                 raise
-            if event is None or self._chunks.done:
-                await self.close()
-            elif chunk is not None:
+            if chunk is not None:
                 return chunk
         raise StopAsyncIteration
 
@@ -156,11 +196,53 @@ class AsyncTextStream(AsyncIterator[TextChunk]):
             self._closed = True
             await _close(self._response)
 
+    def _read(self, response: httpx2.Response) -> None:
+        self._response = response
+        self._events = aiter(httpx2.EventSource(response, MAX_EVENT))
+
+    async def _next(self) -> TextChunk | None:
+        """Returns the chunk of the next event, if it holds one. Closes the connection after the last one."""
+        with (
+            failures(self._answer.call, self._connection.base_url, self._credential, float(self._limit)),
+            anyio.fail_after(max(self._limit.left(), 0.0)),
+        ):
+            event = await anext(self._events, None)
+        if event is None:
+            self._answer.end()
+        chunk = None if event is None else self._answer.read(event.data)
+        if event is None or self._answer.done:
+            await self.close()
+        return chunk
+
+    async def _resume(self, error: ApiError) -> TextChunk | None:
+        """Goes on with the rest of the answer from another replica. Raises the error if there is none."""
+        resumed = False
+        try:
+            await _close(self._response)
+            found = self._answer.broken(error)
+            if isinstance(found, TextChunk):
+                return found
+            await self._connection.sleep(found)
+            self._read(await self._connection.accepted(self._answer, self._credential, self._limit))
+            resumed = True
+            return None
+        finally:
+            if not resumed:
+                await self.close()
+
     async def __aenter__(self) -> AsyncTextStream:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
+
+
+async def _refusal(response: httpx2.Response) -> Reply:
+    """Returns a response that is no stream."""
+    try:
+        return Reply(response.status_code, (await response.aread())[:MAX_EVENT], retry_of(response.headers))
+    finally:
+        await _close(response)
 
 
 async def _close(response: httpx2.Response) -> None:

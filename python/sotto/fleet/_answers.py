@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from ._wire import Call, Credential, Reply, fail, parsed, plain, raise_for, reason, segment
+from ._wire import Call, Credential, Reply, error_of, fail, parsed, plain, reason, segment
 from .errors import ApiError, ValidationError
 from .types import EmbedResult, RerankItem, RerankResult, TextChunk, TextResult
 
@@ -63,14 +63,17 @@ class Requests:
             body["top_n"] = top_n
         return Call("POST", f"{self._path}/rerank", body)
 
-    def json(self, call: Call, reply: Reply) -> dict[str, Any]:
-        """Returns the JSON object of a response. Raises the error of an error status."""
+    def json(self, call: Call, reply: Reply, resumed: bool) -> dict[str, Any]:
+        """Returns the JSON object of a response. Raises the error of an error status.
+
+        `resumed`: whether the request was sent again, which the object says then.
+        """
         if not 200 <= reply.status < 300:
             fail(call, reply, self.credential)
         found = parsed(call, reply)
         if not isinstance(found, dict):
             raise _invalid(call, "expected a JSON object")
-        return found
+        return {**found, "resumed": True} if resumed else found
 
 
 class Chunks:
@@ -109,9 +112,11 @@ class Chunks:
     def end(self) -> None:
         """Raises `ApiError` if the stream ended before the answer did."""
         if not (self.done or self._finished):
-            raise ApiError(
+            error = ApiError(
                 f"{self._call.method} {self._call.path}: the stream ended before the answer was complete"
             )
+            error._lost = True
+            raise error
 
     def _fail(self, raw: dict[str, Any]) -> None:
         error = raw["error"]
@@ -119,7 +124,7 @@ class Chunks:
         status = error.get("code") if isinstance(error, dict) else None
         if isinstance(status, bool) or not isinstance(status, int) or not 400 <= status < 600:
             status = 500
-        raise_for(self._call, status, code, self._credential.hide(plain(message)))
+        raise error_of(self._call, status, code, self._credential.hide(plain(message)))
 
 
 def text_of(call: Call, raw: dict[str, Any]) -> TextResult:

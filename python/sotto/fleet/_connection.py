@@ -6,23 +6,37 @@ import time
 import weakref
 from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
-from typing import Any
 
 import httpx2
 
 from .._deadline import Deadline, DeadlineTransport
-from ._answers import Chunks
 from ._readiness import Wait
-from ._wire import MAX_EVENT, MAX_RESPONSE, Call, Credential, Reply, Steps, T, fail, failures
+from ._recovery import Completion, Recovery
+from ._wire import (
+    BUSY,
+    MAX_EVENT,
+    MAX_RESPONSE,
+    Call,
+    Credential,
+    Reply,
+    Steps,
+    T,
+    fail,
+    failures,
+    retry_of,
+)
 from .errors import ApiError
 from .types import TextChunk
 
 
 class Connection:
-    """Connections to one control plane. Threads may share it."""
+    """Connections to one control plane. Threads may share it.
 
-    def __init__(self, base_url: str) -> None:
-        self.base_url = base_url
+    `patience`: seconds for which an answer that was lost waits for another replica; 0: it is an error.
+    """
+
+    def __init__(self, base_url: str, patience: float = 0.0) -> None:
+        self.base_url, self.patience = base_url, patience
         context = httpx2.create_ssl_context() if base_url.startswith("https:") else None
         self._http = httpx2.Client(transport=DeadlineTransport(context), follow_redirects=False)
         self._end = weakref.finalize(self, self._http.close)
@@ -40,30 +54,45 @@ class Connection:
 
     def send(self, call: Call, credential: Credential, timeout: float) -> Reply:
         """Sends a request and returns the whole response, of any status."""
+        return self._whole(call, credential, Deadline(timeout))
+
+    def complete(self, call: Call, credential: Credential, timeout: float) -> tuple[Reply, bool]:
+        """Sends a request of the data plane; again, if its answer is lost or no replica is there.
+
+        Returns the whole response, of any other status, and whether an answer was lost.
+        """
         limit = Deadline(timeout)
-        with (
-            failures(call, self.base_url, credential, float(limit)),
-            closing(self._open(call, credential, limit)) as response,
-        ):
-            data = bytearray()
-            for piece in response.iter_bytes():
-                data += piece
-                if len(data) > MAX_RESPONSE:
-                    raise ApiError(f"{call.method} {call.path}: invalid response: too long")
-            return Reply(response.status_code, bytes(data))
+        recovery = Recovery(self.patience, limit.left)
+        while True:
+            try:
+                reply = self._whole(call, credential, limit)
+                if reply.status not in BUSY:
+                    return reply, recovery.resumed
+                fail(call, reply, credential)
+            except ApiError as error:
+                wait = recovery.pause(error)
+            self.sleep(wait)
 
     def stream(self, call: Call, credential: Credential, timeout: float) -> TextStream:
         """Sends a request and returns the stream of its response. Raises the error of an error status."""
         limit = Deadline(timeout)
-        with failures(call, self.base_url, credential, float(limit)):
-            response = self._open(call, credential, limit)
-            if response.status_code == 200:
-                return TextStream(self.base_url, response, call, credential, limit)
+        answer = Completion(call, credential, Recovery(self.patience, limit.left))
+        return TextStream(self, answer, self.accepted(answer, credential, limit), credential, limit)
+
+    def accepted(self, answer: Completion, credential: Credential, limit: Deadline) -> httpx2.Response:
+        """Sends the request of a stream until a replica accepts it. Returns the response, unread."""
+        while True:
             try:
-                reply = Reply(response.status_code, response.read()[:MAX_EVENT])
-            finally:
-                response.close()
-        fail(call, reply, credential)
+                with failures(answer.call, self.base_url, credential, float(limit)):
+                    response = self._open(answer.call, credential, limit)
+                    if response.status_code == 200:
+                        answer.recovery.accepted()
+                        return response
+                    reply = self._refusal(response)
+                fail(answer.call, reply, credential)
+            except ApiError as error:
+                wait = answer.recovery.pause(error)
+            self.sleep(wait)
 
     def wait(self, call: Call, credential: Credential, wait: Wait) -> None:
         """Waits until the workload is ready; reconnects if the connection ends before."""
@@ -95,11 +124,7 @@ class Connection:
         with failures(call, self.base_url, credential, float(limit)):
             response = self._open(call, credential, limit)
             if response.status_code != 200:
-                try:
-                    reply = Reply(response.status_code, response.read()[:MAX_EVENT])
-                finally:
-                    response.close()
-                fail(call, reply, credential)
+                fail(call, self._refusal(response), credential)
         wait.connected()
 
         def read() -> Generator[str | ApiError | None, None, None]:
@@ -115,6 +140,23 @@ class Connection:
                     yield None if event is None else event.data
 
         return read()
+
+    def _whole(self, call: Call, credential: Credential, limit: Deadline) -> Reply:
+        with (
+            failures(call, self.base_url, credential, float(limit)),
+            closing(self._open(call, credential, limit)) as response,
+        ):
+            data = bytearray()
+            for piece in response.iter_bytes():
+                data += piece
+                if len(data) > MAX_RESPONSE:
+                    raise ApiError(f"{call.method} {call.path}: invalid response: too long")
+            return Reply(response.status_code, bytes(data), retry_of(response.headers))
+
+    def _refusal(self, response: httpx2.Response) -> Reply:
+        """Returns a response that is no stream."""
+        with closing(response):
+            return Reply(response.status_code, response.read()[:MAX_EVENT], retry_of(response.headers))
 
     def _open(self, call: Call, credential: Credential, limit: Deadline) -> httpx2.Response:
         content = call.content()
@@ -135,27 +177,28 @@ class TextStream(Iterator[TextChunk]):
     """Iterates over the chunks of a completion. Closing or dropping it cancels the rest of the answer."""
 
     def __init__(
-        self, base_url: str, response: httpx2.Response, call: Call, credential: Credential, limit: Deadline
+        self,
+        connection: Connection,
+        answer: Completion,
+        response: httpx2.Response,
+        credential: Credential,
+        limit: Deadline,
     ) -> None:
-        self._response, self._chunks = response, Chunks(call, credential)
-        self._failures: Any = lambda: failures(call, base_url, credential, float(limit))
-        self._events = iter(httpx2.EventSource(response, MAX_EVENT))
+        self._connection, self._answer = connection, answer
+        self._credential, self._limit = credential, limit
         self._closed = False
+        self._read(response)
 
     def __next__(self) -> TextChunk:
         while not self._closed:
             try:
-                with self._failures():
-                    event = next(self._events, None)
-                    chunk = None if event is None else self._chunks.read(event.data)
-                    if event is None:
-                        self._chunks.end()
+                chunk = self._next()
+            except ApiError as error:
+                chunk = self._resume(error)
             except BaseException:
                 self.close()
                 raise
-            if event is None or self._chunks.done:
-                self.close()
-            elif chunk is not None:
+            if chunk is not None:
                 return chunk
         raise StopIteration
 
@@ -164,6 +207,37 @@ class TextStream(Iterator[TextChunk]):
         if not self._closed:
             self._closed = True
             self._response.close()
+
+    def _read(self, response: httpx2.Response) -> None:
+        self._response = response
+        self._events = iter(httpx2.EventSource(response, MAX_EVENT))
+
+    def _next(self) -> TextChunk | None:
+        """Returns the chunk of the next event, if it holds one. Closes the connection after the last one."""
+        with failures(self._answer.call, self._connection.base_url, self._credential, float(self._limit)):
+            event = next(self._events, None)
+        if event is None:
+            self._answer.end()
+        chunk = None if event is None else self._answer.read(event.data)
+        if event is None or self._answer.done:
+            self.close()
+        return chunk
+
+    def _resume(self, error: ApiError) -> TextChunk | None:
+        """Goes on with the rest of the answer from another replica. Raises the error if there is none."""
+        resumed = False
+        try:
+            self._response.close()
+            found = self._answer.broken(error)
+            if isinstance(found, TextChunk):
+                return found
+            self._connection.sleep(found)
+            self._read(self._connection.accepted(self._answer, self._credential, self._limit))
+            resumed = True
+            return None
+        finally:
+            if not resumed:
+                self.close()
 
     def __enter__(self) -> TextStream:
         return self

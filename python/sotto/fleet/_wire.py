@@ -6,7 +6,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn, TypeVar
 from urllib.parse import quote, urlsplit
@@ -28,6 +28,8 @@ DEFAULT_BASE_URL = "https://api.inferencekey.com"
 MAX_RESPONSE = 1 << 28  # bytes
 MAX_EVENT = 1 << 24  # bytes of one event of a stream
 CONTROL_TIMEOUT, DATA_TIMEOUT = 60.0, 600.0  # seconds for a whole request
+PATIENCE = 60.0  # seconds in which a replica has to take up an answer that was lost
+BUSY = (502, 503)  # statuses of a workload that no replica serves now
 _MAX_MESSAGE = 2000  # characters of a server's message
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _FAILURES = (
@@ -60,10 +62,11 @@ class Call(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """A response: HTTP status and body."""
+    """A response: HTTP status, body, and the seconds after which the server asks for the request again."""
 
     status: int
     content: bytes
+    retry: float | None = None
 
 
 Steps = Generator[Call, Reply, T]  # yields requests, is sent their responses, returns the result
@@ -179,18 +182,28 @@ def parsed(call: Call, reply: Reply) -> Any:
 def fail(call: Call, reply: Reply, credential: Credential) -> NoReturn:
     """Raises the error for an error status."""
     code, message = _reason(reply)
-    raise_for(call, reply.status, code, credential.hide(message))
+    error = error_of(call, reply.status, code, credential.hide(message))
+    error._retry = reply.retry
+    raise error
 
 
-def raise_for(call: Call, status: int, code: str | None, message: str) -> NoReturn:
-    """Raises the error of a status. `code`: the server's reason; `message`: its text."""
+def error_of(call: Call, status: int, code: str | None, message: str) -> InferenceKeyError:
+    """Returns the error of a status. `code`: the server's reason; `message`: its text."""
     text = message if code is None or code in message else f"{message} [{code}]"
     if status == 403:
-        raise PermissionDenied(
+        return PermissionDenied(
             f"permission denied [{code or 'forbidden'}]: {message}", status=status, code=code
         )
     kind, what = _ERRORS.get(status, (ApiError, f"{call.method} {call.path}: HTTP {status}"))
-    raise kind(f"{what}: {text}", status=status, code=code)
+    return kind(f"{what}: {text}", status=status, code=code)
+
+
+def retry_of(headers: Mapping[str, str]) -> float | None:
+    """Returns the seconds after which a server asks for a request again; None: it does not say."""
+    if headers.get("x-should-retry") == "false":
+        return math.inf
+    given = headers.get("retry-after", "")
+    return float(given) if given.isascii() and given.isdecimal() else None
 
 
 _ERRORS: dict[int, tuple[type[InferenceKeyError], str]] = {
@@ -237,7 +250,9 @@ def failures(call: Call, base_url: str, credential: Credential, limit: float) ->
     except _FAILURES as error:
         late = isinstance(error, (httpx2.TimeoutException, httpcore2.TimeoutException, TimeoutError))
         why = f"no complete response within {limit:g} s" if late else str(error) or type(error).__name__
-        raise ApiError(f"{call.method} {call.path}: {base_url}: {credential.hide(_plain(why))}") from error
+        made = ApiError(f"{call.method} {call.path}: {base_url}: {credential.hide(_plain(why))}")
+        made._lost = not late
+        raise made from error
 
 
 def seconds(name: str, value: float) -> float:

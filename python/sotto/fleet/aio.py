@@ -14,13 +14,14 @@ from ._wire import (
     CONTROL_TIMEOUT,
     DATA_TIMEOUT,
     DEFAULT_BASE_URL,
+    PATIENCE,
     Call,
     Credential,
     address,
     from_environment,
     project_of,
 )
-from .data import checked_project
+from .data import checked_patience, checked_project
 from .enums import OnDrift, member
 from .management import view
 from .types import EmbedResult, EndpointRef, ReadinessEvent, RerankResult, TextResult, WorkloadSpec
@@ -108,10 +109,12 @@ class AsyncManagementClient:
 class AsyncDataClient:
     """`DataClient` for asyncio. Tasks of one event loop may share it."""
 
-    def __init__(self, *, base_url: str, project: str, api_key: str | None = None) -> None:
+    def __init__(
+        self, *, base_url: str, project: str, api_key: str | None = None, resume_timeout: float = PATIENCE
+    ) -> None:
         """Sets up the client, as `DataClient()` does."""
         self._project = checked_project(project)
-        self._connection = AsyncConnection(address(base_url))
+        self._connection = AsyncConnection(address(base_url), checked_patience(resume_timeout))
         self._api_key = api_key
 
     @classmethod
@@ -207,8 +210,8 @@ class AsyncEndpoint:
         return ranking_of(call, await self._send(call))
 
     async def _send(self, call: Call) -> dict[str, Any]:
-        reply = await self._connection.send(call, self._requests.credential, DATA_TIMEOUT)
-        return self._requests.json(call, reply)
+        reply, resumed = await self._connection.complete(call, self._requests.credential, DATA_TIMEOUT)
+        return self._requests.json(call, reply, resumed)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.workload_slug!r}, {self._requests.credential})"

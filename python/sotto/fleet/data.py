@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 from . import _spec, _tokens
 from ._answers import Requests, embeddings_of, ranking_of, text_of
 from ._connection import Connection
-from ._wire import DATA_TIMEOUT, DEFAULT_BASE_URL, Call, Credential, address, from_environment
+from ._wire import DATA_TIMEOUT, DEFAULT_BASE_URL, PATIENCE, Call, Credential, address, from_environment
 from .errors import ConfigurationError
 from .types import EmbedResult, RerankResult, TextChunk, TextResult
 
@@ -23,26 +24,43 @@ def checked_project(project: str | None) -> str:
     return text
 
 
+def checked_patience(resume_timeout: float) -> float:
+    """Returns a duration in seconds. Raises `ConfigurationError` if it is none."""
+    number = isinstance(resume_timeout, int | float) and not isinstance(resume_timeout, bool)
+    if not number or not 0 <= resume_timeout < math.inf:
+        raise ConfigurationError(
+            f"invalid resume_timeout '{resume_timeout!r}': expected seconds, from 0; 0 resumes no answer"
+        )
+    return float(resume_timeout)
+
+
 class DataClient:
     """Client of the data plane for one project. Threads may share it.
+
+    An answer whose connection or replica is lost is taken up by another replica, once, within
+    `resume_timeout` seconds: a stream goes on after the text that has come, another request is sent again.
+    The results' `raw` then has the member `resumed`: true.
 
     >>> data = DataClient.from_env(project="acme")
     >>> print(data.endpoint("smith", api_key="ik_live_...").generate_text(prompt="Hello!").text)
     """
 
-    def __init__(self, *, base_url: str, project: str, api_key: str | None = None) -> None:
+    def __init__(
+        self, *, base_url: str, project: str, api_key: str | None = None, resume_timeout: float = PATIENCE
+    ) -> None:
         """Sets up the client. Sends nothing.
 
         Args:
             base_url: Address of the data plane: http or https.
             project: The project.
             api_key: `ik_live_` key of endpoints that are made without one.
+            resume_timeout: Seconds in which another replica has to take up a lost answer; 0: none does.
 
         Raises:
-            ConfigurationError: `project` is blank, or `base_url` is no address.
+            ConfigurationError: `project` is blank, `base_url` is no address, or `resume_timeout` no duration.
         """
         self._project = checked_project(project)
-        self._connection = Connection(address(base_url))
+        self._connection = Connection(address(base_url), checked_patience(resume_timeout))
         self._api_key = api_key
 
     @classmethod
@@ -151,7 +169,8 @@ class Endpoint:
         """Completes a chat as a stream: one chunk per event, read when the iterator is advanced.
 
         The request is sent at once, so that errors of arguments and keys are raised by this call.
-        Arguments and errors are those of `generate_text()`; a stream that ends early raises `ApiError`.
+        Arguments and errors are those of `generate_text()`; a stream that ends early, and cannot go on at
+        another replica, raises `ApiError`.
         """
         call = self._requests.chat(prompt, messages, temperature, max_tokens, stream=True)
         return self._connection.stream(call, self._requests.credential, DATA_TIMEOUT)
@@ -176,8 +195,8 @@ class Endpoint:
         return ranking_of(call, self._send(call))
 
     def _send(self, call: Call) -> dict[str, Any]:
-        reply = self._connection.send(call, self._requests.credential, DATA_TIMEOUT)
-        return self._requests.json(call, reply)
+        reply, resumed = self._connection.complete(call, self._requests.credential, DATA_TIMEOUT)
+        return self._requests.json(call, reply, resumed)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.workload_slug!r}, {self._requests.credential})"

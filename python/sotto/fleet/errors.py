@@ -15,6 +15,8 @@ class InferenceKeyError(Exception):
         super().__init__(message)
         self.status = status
         self.code = code
+        self._lost = False  # the connection ended before the response did
+        self._retry: float | None = None  # seconds after which the server asks for the request again
 
 
 class PermissionDenied(InferenceKeyError):

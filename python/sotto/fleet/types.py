@@ -90,7 +90,7 @@ class EndpointRef:
 
 @dataclass(frozen=True)
 class TextResult:
-    """A completion. `raw`: the response, unchanged."""
+    """A completion. `raw`: the response; with `resumed`: true if another replica completed the answer."""
 
     text: str
     model: str
@@ -100,7 +100,11 @@ class TextResult:
 
 @dataclass(frozen=True)
 class TextChunk:
-    """A part of a completion; `finish_reason` is set on the last one. `raw`: the event, unchanged."""
+    """A part of a completion; `finish_reason` is set on the last one. `raw`: the event.
+
+    In the chunks of a replica that took up a lost answer, `raw` has `resumed`: true, and its `usage` and
+    `timings` count the tokens of the whole answer.
+    """
 
     text: str
     finish_reason: str | None = None

@@ -34,6 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=types.seconds, default=600.0, metavar="S", help="longest answer (%(default)g)"
     )
+    parser.add_argument(
+        "--resume-timeout", type=types.seconds, default=30.0, metavar="S",
+        help="how long a chat whose process was lost waits for another; 0: it is an error (%(default)g)",
+    )  # fmt: skip
     parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="a certificate chain, in PEM")
     parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key, in PEM")
     parser.add_argument(
@@ -68,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
                 arguments.port,
                 database(arguments),
                 LocalPlacement(Path(folder), memory_mb=arguments.memory, drain=arguments.drain),
-                ControlSettings(timeout=arguments.timeout),
+                ControlSettings(timeout=arguments.timeout, resume_timeout=arguments.resume_timeout),
                 certificate=certificate,
                 drain=arguments.drain,
                 ready=lambda where: screen.say(f"sotto fleet: ready at {where}", flush=True),

@@ -26,13 +26,29 @@ _CODES = {
 
 
 class Refusal(Exception):
-    """A response with an error status. The message holds no token."""
+    """A response with an error status. The message holds no token.
 
-    def __init__(self, status: int, message: str, code: str | None = None, retry: int | None = None) -> None:
+    Args:
+        status: HTTP status.
+        message: Why, for people.
+        code: Why, for programs; None: that of the status.
+        retry: Seconds after which the request may be sent again.
+        final: Whether to tell clients that would send a request of this status again not to.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        code: str | None = None,
+        retry: int | None = None,
+        *,
+        final: bool = False,
+    ) -> None:
         super().__init__(_tokens.redacted(message))
         self.status = status
         self.code = code or _CODES.get(status, "error")
-        self.retry = retry
+        self.retry, self.final = retry, final
 
     def body(self) -> dict[str, Any]:
         """Returns the JSON body. `error` is the code for status 403, as clients expect, else the text."""
@@ -46,6 +62,8 @@ class Refusal(Exception):
             headers["WWW-Authenticate"] = "Bearer"
         if self.retry is not None:
             headers["Retry-After"] = str(self.retry)
+        if self.final:
+            headers["X-Should-Retry"] = "false"
         return JSONResponse(self.body(), self.status, headers=headers)
 
 

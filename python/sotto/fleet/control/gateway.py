@@ -13,17 +13,19 @@ import anyio
 import httpx2
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from .. import _slug
+from .._wire import BUSY
 from ..enums import Backend, TaskType
-from . import bodies
+from . import bodies, resuming
 from .errors import Refusal
 from .instance import client
 from .quotas import Grant, Quotas
+from .relaying import Exchange, Relay, unreachable
+from .resuming import Broken, Resumption
 from .settings import ControlSettings
 from .tokens import INFERENCE, Identity, Tokens
-from .usage import Counts, Tail, UsageLog
+from .usage import Counts, UsageLog
 from .workloads import Route, Workloads
 
 log = logging.getLogger("sotto.fleet")
@@ -41,8 +43,8 @@ _ASYNC_ONLY = {  # task types without a synchronous route, and the routes that t
     TaskType.REWARD: frozenset({"models"}),
 }
 _PASSED = ("accept", "content-type", "x-session-id", "traceparent", "tracestate")
-_RETURNED = ("content-type", "x-session-id", "retry-after", "cache-control", "x-should-retry")
 _LIMITED = ("chat/completions", "completions", "messages")  # whose answers `max_tokens` limits
+_PAUSES = (0.05, 1.0)  # seconds between two looks for another replica: the first ones, and at most
 _GONE = 499  # status in the log of a request whose client left
 
 
@@ -82,7 +84,8 @@ class Gateway:
         body = await bodies.read(request, self._settings.max_body_bytes, self._settings.body_timeout)
         slug = _slug.canonical(request.path_params["workload"])
         route = await self._workloads.route(identity.project_id, slug)  # again: the body may have taken long
-        exchange = await self._begin(identity, route, path, request.method, body, dict(request.headers))
+        headers = dict(request.headers)
+        exchange = await self._begin(identity, slug, route, path, request.method, body, headers)
         try:
             response = await _unless_gone(request, exchange.send())
         except BaseException as error:
@@ -102,24 +105,25 @@ class Gateway:
         return identity, await self._workloads.route(identity.project_id, slug)
 
     async def complete(
-        self, identity: Identity, route: Route, path: str, body: bytes, content_type: str
+        self, identity: Identity, slug: str, route: Route, path: str, body: bytes, content_type: str
     ) -> Answer:
         """Sends a request to a workload and returns the whole response; for jobs, which have every route."""
-        exchange = await self._begin(identity, route, path, "POST", body, {"content-type": content_type})
+        exchange = await self._begin(
+            identity, slug, route, path, "POST", body, {"content-type": content_type}
+        )
         failed = True
         try:
             with anyio.fail_after(self._settings.timeout):
                 response = await exchange.send()
                 data = bytearray()
-                async for piece in response.aiter_raw():
-                    exchange.tail.add(piece)
+                async for piece in exchange.pieces():
                     data += piece
             failed = response.status_code >= 400
             return Answer(response.status_code, response.headers.get("content-type", ""), bytes(data))
         except TimeoutError:
             raise Refusal(504, f"the workload did not answer within {self._settings.timeout:g} s") from None
-        except httpx2.TransportError as error:
-            raise Refusal(502, f"the workload closed the connection ({type(error).__name__})") from None
+        except Broken as error:
+            raise Refusal(502, str(error)) from None
         finally:
             await exchange.end(failed=failed)
 
@@ -140,11 +144,18 @@ class Gateway:
             )
 
     async def _begin(
-        self, identity: Identity, route: Route, path: str, method: str, body: bytes, headers: dict[str, str]
+        self,
+        identity: Identity,
+        slug: str,
+        route: Route,
+        path: str,
+        method: str,
+        body: bytes,
+        headers: dict[str, str],
     ) -> Exchange:
         """Takes what a request needs of quotas, and prepares it."""
         if route.address is None:
-            raise Refusal(503, f"the workload is not ready: {route.phase}: {route.message}", "not_ready", 2)
+            raise _not_ready(route)
         if self._running >= self._settings.max_requests:
             raise Refusal(429, f"{self._running} requests run at once; try again later", retry=1)
         quotas = await self._quotas.applying(identity)
@@ -152,15 +163,61 @@ class Gateway:
         fields = bodies.parse(body) if body and "json" in headers.get("content-type", "json") else {}
         body, reserved = self._prepared(route, path, body, fields, limits_tokens)
         grant = await self._quotas.take(quotas, reserved)
-        http = self._clients.get(route.address)
-        if http is None:
-            http = self._clients[route.address] = client(route.address)
         passed = {name: headers[name] for name in _PASSED if name in headers}
-        upstream = http.build_request(method, f"/v1/{path}", content=body, headers=passed)
+
+        async def send(to: Route, content: bytes) -> httpx2.Response:
+            http = self._client(to)
+            upstream = http.build_request(method, f"/v1/{path}", content=content, headers=passed)
+            return await http.send(upstream, stream=True)
+
+        async def again(fields: dict[str, Any]) -> httpx2.Response:
+            return await self._elsewhere(identity.project_id, slug, json.dumps(fields).encode(), send)
+
+        resumed = self._settings.resume_timeout > 0 and resuming.applies(path, fields)
         self._running += 1
         return Exchange(
-            http, upstream, lambda counts, failed: self._end(identity, route, grant, counts, failed)
+            lambda: send(route, body),
+            lambda counts, failed: self._end(identity, route, grant, counts, failed),
+            Resumption(fields, again) if resumed else None,
         )
+
+    def _client(self, route: Route) -> httpx2.AsyncClient:
+        """Returns the connections to a workload."""
+        assert route.address is not None
+        found = self._clients.get(route.address)
+        if found is None:
+            found = self._clients[route.address] = client(route.address)
+        return found
+
+    async def _elsewhere(
+        self,
+        project_id: str,
+        slug: str,
+        content: bytes,
+        send: Callable[[Route, bytes], Awaitable[httpx2.Response]],
+    ) -> httpx2.Response:
+        """Sends a request until a replica of a workload accepts it.
+
+        Raises:
+            Refusal: 503: none did in time. 404: the workload was deleted.
+        """
+        pause, most = _PAUSES
+        end = asyncio.get_running_loop().time() + self._settings.resume_timeout
+        while True:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, most)
+            route = await self._workloads.route(project_id, slug)
+            late = asyncio.get_running_loop().time() >= end
+            if route.address is not None:
+                with suppress(httpx2.TransportError, OSError):
+                    response = await send(route, content)
+                    if late or response.status_code not in BUSY:
+                        return response
+                    await response.aclose()
+            elif late or route.phase == "error":
+                raise _not_ready(route)
+            if late:
+                raise unreachable()
 
     def _prepared(
         self, route: Route, path: str, body: bytes, fields: Any, limits_tokens: bool
@@ -186,86 +243,11 @@ class Gateway:
         self._usage.count(identity.project_id, route.workload_id, identity.token_id, counts, failed)
 
 
-class Exchange:
-    """A request to a workload, and its response. `tail`: receives the bytes of the response."""
-
-    def __init__(
-        self, http: httpx2.AsyncClient, request: httpx2.Request, ended: Callable[[Counts, bool], None]
-    ) -> None:
-        self.tail = Tail()
-        self._http, self._request, self._ended = http, request, ended
-        self._response: httpx2.Response | None = None
-        self._open = True
-
-    async def send(self) -> httpx2.Response:
-        """Sends the request. Returns the response, whose body is unread.
-
-        Raises:
-            Refusal: 503: the workload cannot be reached.
-        """
-        try:
-            self._response = await self._http.send(self._request, stream=True)
-        except (httpx2.TransportError, OSError) as error:
-            raise Refusal(
-                503, f"the workload cannot be reached ({type(error).__name__}); it may be restarting", None, 1
-            ) from None
-        return self._response
-
-    async def end(self, *, failed: bool) -> None:
-        """Closes the connection unless the response was read, and counts. A second call does nothing."""
-        if not self._open:
-            return
-        self._open = False
-        self._ended(self.tail.counts() if self._response is not None else Counts(), failed)
-        if self._response is not None:
-            with anyio.CancelScope(shield=True), suppress(Exception):
-                await self._response.aclose()
-
-
-class Relay(Response):
-    """A response whose bytes come from a workload. A client that leaves ends the request there."""
-
-    def __init__(self, response: httpx2.Response, exchange: Exchange, timeout: float) -> None:
-        headers = {name: response.headers[name] for name in _RETURNED if name in response.headers}
-        super().__init__(status_code=response.status_code, headers=headers)
-        del self.headers["content-length"]
-        if "content-length" in response.headers and "content-encoding" not in response.headers:
-            self.headers["content-length"] = response.headers["content-length"]
-        self._response, self._exchange, self._timeout = response, exchange, timeout
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends the response."""
-        failed = True
-        try:
-            async with anyio.create_task_group() as group:
-
-                async def watch() -> None:
-                    while (await receive())["type"] != "http.disconnect":
-                        pass
-                    group.cancel_scope.cancel()
-
-                group.start_soon(watch)
-                with anyio.move_on_after(self._timeout):
-                    await self._send(send)
-                    failed = self.status_code >= 400
-                group.cancel_scope.cancel()
-        finally:
-            await self._exchange.end(failed=failed)
-
-    async def _send(self, send: Send) -> None:
-        start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
-        await send(start)
-        try:
-            async for piece in self._response.aiter_raw():
-                self._exchange.tail.add(piece)
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-        except httpx2.TransportError as error:
-            if "event-stream" not in self.headers.get("content-type", ""):
-                raise
-            broken = Refusal(502, f"the workload closed the connection ({type(error).__name__})").body()
-            event = f"data: {json.dumps({'error': {'code': 502, 'message': broken['message']}})}\n\n"
-            await send({"type": "http.response.body", "body": event.encode(), "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+def _not_ready(route: Route) -> Refusal:
+    message = f"the workload is not ready: {route.phase}: {route.message}"
+    if route.phase == "error":
+        return Refusal(503, message, "not_ready", final=True)
+    return Refusal(503, message, "not_ready", 2)
 
 
 class ClientGone(Exception):

@@ -186,7 +186,7 @@ class Jobs:
         route = await self._workloads.route(job.project_id, workload.slug)
         identity = Identity(job.token_id, "live", job.project_id, "", None, (INFERENCE,))
         data = base64.b64decode(job.body)
-        work = self._gateway.complete(identity, route, KINDS[job.kind], data, job.content_type)
+        work = self._gateway.complete(identity, workload.slug, route, KINDS[job.kind], data, job.content_type)
         return await self._interruptible(work)
 
     async def _interruptible(self, work: Awaitable[T]) -> T:

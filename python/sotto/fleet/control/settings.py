@@ -16,6 +16,7 @@ class ControlSettings:
         max_requests: Requests to workloads that may run at once; further ones get status 429.
         body_timeout: Seconds in which the body of a request has to arrive.
         timeout: Seconds that an answer of a workload may take.
+        resume_timeout: Seconds in which another replica has to take up an answer that was lost; 0: none does.
         write_timeout: Seconds for which a client may leave a full socket unread; then it is cut off.
         ping: Seconds without an event after which a stream of readiness sends a comment.
         delete_wait: Seconds for which a deletion waits until the workload has stopped.
@@ -29,6 +30,7 @@ class ControlSettings:
     max_requests: int = 2048
     body_timeout: float = 30.0
     timeout: float = 600.0
+    resume_timeout: float = 30.0
     write_timeout: float = 30.0
     ping: float = 15.0
     delete_wait: float = 30.0
@@ -37,7 +39,10 @@ class ControlSettings:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**53:
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if name == "resume_timeout" and number and value == 0:
+                continue
+            if not number or not 0 < value < 2**53:
                 raise ValueError(f"invalid {name} '{value!r}': expected a positive number")
         if self.quota_lease > 1:
             raise ValueError(f"invalid quota_lease '{self.quota_lease}': expected a part, at most 1")
