@@ -30,6 +30,28 @@ def seconds(text: str) -> float:
     return value
 
 
+def wait(text: str) -> float:
+    """Parses a duration in seconds, 0 to 86400.
+
+    Raises `argparse.ArgumentTypeError` for any other text.
+    """
+    value = _number(text, "number of seconds")
+    if not 0 <= value <= 86400:
+        raise argparse.ArgumentTypeError(f"invalid number of seconds '{text}': expected 0 to 86400")
+    return value
+
+
+def price(text: str) -> float:
+    """Parses a price in USD, from 0.
+
+    Raises `argparse.ArgumentTypeError` for any other text.
+    """
+    value = _number(text, "price")
+    if not 0 <= value <= 1e6:
+        raise argparse.ArgumentTypeError(f"invalid price '{text}': expected USD from 0 to 1000000")
+    return value
+
+
 def pace(text: str) -> float:
     """Parses a pace in tokens per second. 0: no pacing.
 

@@ -6,13 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 _LIMITS = ("max_tokens", "max_completion_tokens", "n_predict")
-_EXCLUDED = (
-    "logprobs",
-    "top_logprobs",
-    "n_probs",
-    "session",
-    "echo",
-)  # whose rest would not fit the beginning
+_EXCLUDED = (  # what another replica would begin anew
+    "logprobs", "top_logprobs", "n_probs", "session", "echo", "grammar", "guided_grammar", "guided_regex"
+)  # fmt: skip
 
 
 def resumable(body: Any) -> bool:

@@ -35,8 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=types.seconds, default=600.0, metavar="S", help="longest answer (%(default)g)"
     )
     parser.add_argument(
-        "--resume-timeout", type=types.seconds, default=30.0, metavar="S",
+        "--resume-timeout", type=types.wait, default=30.0, metavar="S",
         help="how long a chat whose process was lost waits for another; 0: it is an error (%(default)g)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--node-price", type=types.price, default=0.0, metavar="USD",
+        help="price of this machine in an hour, for the page (%(default)g)",
     )  # fmt: skip
     parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="a certificate chain, in PEM")
     parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key, in PEM")
@@ -72,7 +76,11 @@ def run(arguments: argparse.Namespace) -> int:
                 arguments.port,
                 database(arguments),
                 LocalPlacement(Path(folder), memory_mb=arguments.memory, drain=arguments.drain),
-                ControlSettings(timeout=arguments.timeout, resume_timeout=arguments.resume_timeout),
+                ControlSettings(
+                    timeout=arguments.timeout,
+                    resume_timeout=arguments.resume_timeout,
+                    node_usd_per_hour=arguments.node_price,
+                ),
                 certificate=certificate,
                 drain=arguments.drain,
                 ready=lambda where: screen.say(f"sotto fleet: ready at {where}", flush=True),

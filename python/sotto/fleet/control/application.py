@@ -15,9 +15,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from ...server.logs import AccessLog
+from ...server.page import page
 from .. import _slug
 from . import bodies, readiness
 from .errors import Refusal
+from .overview import PAGE
 from .reconciler import nodes_of
 from .service import Service
 from .tokens import DELETE, READ, WRITE, Identity
@@ -35,7 +37,9 @@ def app(service: Service) -> Starlette:
     The application neither starts nor stops the service.
     """
     routes = [
+        ("GET", "/", _page),
         ("GET", "/health", _health),
+        ("GET", "/api/overview", _overview),
         ("GET", "/api/projects/{project}/workloads", _list),
         ("POST", "/api/projects/{project}/workloads", _create),
         ("GET", "/api/projects/{project}/workloads/{slug}", _show),
@@ -71,15 +75,18 @@ def _guarded(endpoint: Endpoint, service: Service) -> Callable[[Request], Awaita
         try:
             return await asyncio.shield(asyncio.ensure_future(endpoint(request, service)))
         except Refusal as error:
-            return error.response()
+            refusal = error
         except (SQLAlchemyError, OSError) as error:
             log.warning("%s %s: %s", request.method, request.url.path, str(error).splitlines()[0])
-            return Refusal(503, "the store of the control plane cannot be reached", retry=1).response()
+            refusal = Refusal(503, "the store of the control plane cannot be reached", retry=1)
         except Exception:
             log.exception("%s %s failed", request.method, request.url.path)
-            return Refusal(
-                500, "the control plane failed to answer this request; its log has the reason"
-            ).response()
+            refusal = Refusal(500, "the control plane failed to answer this request; its log has the reason")
+        names = request.path_params
+        if "project" in names:
+            workload = names.get("workload") or names.get("slug") or ""
+            service.figures.refused(names["project"], workload, refusal)
+        return refusal.response()
 
     return run
 
@@ -89,6 +96,17 @@ async def _refused(request: Request, error: Exception) -> Response:
     path = request.url.path[:200]
     what = f"no such path: {path}" if error.status_code == 404 else f"{request.method} is no method of {path}"
     return Refusal(error.status_code, what).response()
+
+
+async def _page(request: Request, service: Service) -> Response:
+    text, headers = page(PAGE)
+    return Response(text, media_type="text/html; charset=utf-8", headers=headers)
+
+
+async def _overview(request: Request, service: Service) -> Response:
+    identity = await service.tokens.identify(request.headers.get("authorization"))
+    identity.require("sdk", READ, identity.project)
+    return JSONResponse(await service.overview.of(identity), headers={"Cache-Control": "no-store"})
 
 
 async def _health(request: Request, service: Service) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,6 +19,7 @@ from .._wire import BUSY
 from ..enums import Backend, TaskType
 from . import bodies, resuming
 from .errors import Refusal
+from .figures import Figures
 from .instance import client
 from .quotas import Grant, Quotas
 from .relaying import Exchange, Relay, unreachable
@@ -45,6 +46,7 @@ _ASYNC_ONLY = {  # task types without a synchronous route, and the routes that t
 _PASSED = ("accept", "content-type", "x-session-id", "traceparent", "tracestate")
 _LIMITED = ("chat/completions", "completions", "messages")  # whose answers `max_tokens` limits
 _PAUSES = (0.05, 1.0)  # seconds between two looks for another replica: the first ones, and at most
+_MAX_SESSION = 128  # characters of a session's name
 _GONE = 499  # status in the log of a request whose client left
 
 
@@ -60,10 +62,16 @@ class Gateway:
     """Relays requests of the data plane."""
 
     def __init__(
-        self, tokens: Tokens, workloads: Workloads, quotas: Quotas, usage: UsageLog, settings: ControlSettings
+        self,
+        tokens: Tokens,
+        workloads: Workloads,
+        quotas: Quotas,
+        usage: UsageLog,
+        figures: Figures,
+        settings: ControlSettings,
     ) -> None:
         self._tokens, self._workloads, self._quotas = tokens, workloads, quotas
-        self._usage, self._settings = usage, settings
+        self._usage, self._figures, self._settings = usage, figures, settings
         self._clients: dict[str, httpx2.AsyncClient] = {}
         self._running = 0
 
@@ -93,6 +101,9 @@ class Gateway:
             if isinstance(error, ClientGone):
                 return Response(status_code=_GONE)
             raise
+        if response.status_code >= 400:
+            told = Refusal(response.status_code, "the workload answered with this status", "workload")
+            self._figures.refused(identity.project, slug, told)
         return Relay(response, exchange, self._settings.timeout)
 
     async def admit(self, request: Request) -> tuple[Identity, Route]:
@@ -175,6 +186,7 @@ class Gateway:
 
         resumed = self._settings.resume_timeout > 0 and resuming.applies(path, fields)
         self._running += 1
+        self._figures.began(route.workload_id, _session(headers, fields))
         return Exchange(
             lambda: send(route, body),
             lambda counts, failed: self._end(identity, route, grant, counts, failed),
@@ -239,8 +251,17 @@ class Gateway:
 
     def _end(self, identity: Identity, route: Route, grant: Grant, counts: Counts, failed: bool) -> None:
         self._running -= 1
+        self._figures.ended(route.workload_id, counts.completion_tokens)
         self._quotas.settle(grant, sum(counts))
         self._usage.count(identity.project_id, route.workload_id, identity.token_id, counts, failed)
+
+
+def _session(headers: Mapping[str, str], fields: Any) -> str | None:
+    """Returns what names the session of a request; None: nothing does."""
+    for found in (headers.get("x-session-id"), fields.get("prompt_cache_key"), fields.get("user")):
+        if isinstance(found, str) and found:
+            return found[:_MAX_SESSION]
+    return None
 
 
 def _not_ready(route: Route) -> Refusal:

@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable
 
 from .changes import Changes
+from .figures import Figures
 from .gateway import Gateway
 from .jobs import Jobs
+from .overview import Overview
 from .placement import Placement
 from .quotas import Quotas
 from .reconciler import Reconciler
@@ -41,7 +43,10 @@ class Service:
         self.workloads = Workloads(store, self.changes, self.settings, clock)
         self.usage = UsageLog(store, clock)
         quotas = Quotas(store, self.changes, self.settings.quota_lease, clock)
-        self.gateway = Gateway(self.tokens, self.workloads, quotas, self.usage, self.settings)
+        self.figures = Figures(clock)
+        self.gateway = Gateway(self.tokens, self.workloads, quotas, self.usage, self.figures, self.settings)
+        price = self.settings.node_usd_per_hour
+        self.overview = Overview(store, self.workloads, self.figures, price, clock)
         self.jobs = Jobs(store, self.changes, self.gateway, self.workloads, clock)
         self.reconciler = Reconciler(store, self.changes, self.workloads, placement, clock)
 
