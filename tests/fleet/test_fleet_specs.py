@@ -41,6 +41,7 @@ CRON = {"execution_policy": "scheduled"}
         ({"config": {"options": 5}}, "config.options"),
         ({"config": {"budget_mb": -5}}, "config.budget_mb"),
         ({"config": {"mode": "fast"}}, "config.mode"),
+        ({"config": {"deterministic": 1}}, "config.deterministic"),
         ({"config": {"vllm_version": "1"}}, "vllm_version"),
         ({"config": {"command": "rm -rf /"}}, "begins with 'llama-server'"),
         ({"config": {"command": "sh -c 'llama-server'"}}, "begins with 'llama-server'"),

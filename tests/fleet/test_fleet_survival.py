@@ -33,7 +33,7 @@ def provisioned(folder: Path, *words: str) -> Iterator[tuple[Served, str]]:
     with serving(folder, *words) as made:
         token = made.command("keys", "create", "acme", "--kind", "sdk", "--new-project")
         mgmt = fleet.ManagementClient(base_url=made.url, sdk_token=token, project="acme")
-        mgmt.ensure(spec(model="sotto/house"))
+        mgmt.ensure(spec(model="sotto/house", config={"deterministic": True}))
         mgmt.wait_until_ready("smith", timeout=300, silent=True)
         yield made, made.command("keys", "create", "acme")
 

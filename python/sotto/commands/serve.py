@@ -62,6 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget", type=types.count(1, types.MOST_MB), metavar="MB", help="memory of all models together"
     )
+    parser.add_argument(
+        "--deterministic", action="store_true", help="an answer depends on its request alone; slower"
+    )
     parser.add_argument("--options", metavar="JSON", help='how to load the models, like {"context": 4096}')
     parser.add_argument(
         "--max-requests", type=types.count(1, 100_000), default=512, metavar="N",
@@ -189,6 +192,7 @@ def _engine(arguments: argparse.Namespace) -> dict[str, Any]:
         **types.engine_options(arguments),
         "mode": arguments.mode,
         "target_tps": arguments.target_tps,
+        "deterministic": arguments.deterministic,
         "vram_budget_mb": arguments.budget or 0,
         "max_requests": arguments.max_requests,
     }

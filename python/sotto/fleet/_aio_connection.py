@@ -215,7 +215,7 @@ class AsyncTextStream(AsyncIterator[TextChunk]):
         return chunk
 
     async def _resume(self, error: ApiError) -> TextChunk | None:
-        """Goes on with the rest of the answer from another replica. Raises the error if there is none."""
+        """Goes on with the rest of the answer from another replica. Raises the error if no replica takes it up."""
         resumed = False
         try:
             await _close(self._response)

@@ -224,7 +224,7 @@ class TextStream(Iterator[TextChunk]):
         return chunk
 
     def _resume(self, error: ApiError) -> TextChunk | None:
-        """Goes on with the rest of the answer from another replica. Raises the error if there is none."""
+        """Goes on with the rest of the answer from another replica. Raises the error if no replica takes it up."""
         resumed = False
         try:
             self._response.close()

@@ -96,6 +96,8 @@ def _options(config: Mapping[str, Any]) -> list[str]:
     for name, flag in (("budget_mb", "--budget"), ("mode", "--mode"), ("threads", "--threads")):
         if name in config:
             words += [flag, str(config[name])]
+    if config.get("deterministic"):
+        words.append("--deterministic")
     return words
 
 

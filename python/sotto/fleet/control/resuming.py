@@ -101,7 +101,7 @@ class Resumption:
         return piece
 
     def _until_gone(self, piece: bytes) -> bytes:
-        """Returns the events before one that says that the replica is gone; all, if there is none."""
+        """Returns the events before one that says that the replica is gone; else all events."""
         for line in piece.splitlines():
             if line.startswith(_ERROR):
                 with suppress(ValueError, RecursionError):

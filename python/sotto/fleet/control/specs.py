@@ -22,7 +22,7 @@ RUNTIME = ("backend", "model_name", "config", "worker_id", "gpu_resource_id")  #
 _ENUMS: dict[str, Any] = {"task_type": TaskType, "backend": Backend, "execution_policy": ExecutionPolicy}
 _LENGTHS = {"name": 200, "model_name": 1000, "description": 10_000, "worker_id": 200, "gpu_resource_id": 200}
 _MAX_CONFIG = 64 << 10  # bytes of JSON
-_LLAMACPP = {"command", "options", "budget_mb", "mode", "threads"}
+_LLAMACPP = {"command", "options", "budget_mb", "deterministic", "mode", "threads"}
 _MODES = ("balance", "prioritize_compute", "prioritize_graphics")
 
 
@@ -143,6 +143,8 @@ def _check_llamacpp(config: Mapping[str, Any]) -> None:
         raise invalid("config.options", config["options"], "an object, as for `sotto serve --options`")
     if config.get("mode", _MODES[0]) not in _MODES:
         raise invalid("config.mode", config["mode"], f"one of {', '.join(_MODES)}")
+    if not isinstance(config.get("deterministic", False), bool):
+        raise invalid("config.deterministic", config["deterministic"], "true or false")
     for name, most in (("budget_mb", 1 << 30), ("threads", 4096)):
         value = config.get(name, 1)
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
