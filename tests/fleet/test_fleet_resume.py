@@ -156,7 +156,7 @@ def test_other_statuses_are_final(plane: FakePlane, face: Face, status: int) -> 
 @pytest.mark.parametrize(
     "said",
     [
-        [chunk("a", "stop")],
+        [chunk("a", "stop"), {"error": {"code": 500, "message": "m"}}],
         [{"choices": [{"delta": {"tool_calls": [{"index": 0}]}, "finish_reason": None}]}],
         [chunk("a"), {"error": {"code": 500, "message": "m"}}],
         [chunk("a"), {"error": {"code": 400, "message": "m"}}],
@@ -168,6 +168,12 @@ def test_answers_that_are_not_resumed(plane: FakePlane, face: Face, said: Any) -
     with pytest.raises(fleet.InferenceKeyError):
         list(smith.generate_text_stream(prompt="Hi"))
     assert len(plane.requests) == 1
+
+
+def test_only_the_end_of_the_stream_was_lost(plane: FakePlane, face: Face) -> None:
+    chat(plane, lost(chunk("a", "stop")))
+    smith, _ = endpoint(plane, face)
+    assert [one.text for one in smith.generate_text_stream(prompt="Hi")] == ["a"] and len(plane.requests) == 1
 
 
 def test_only_the_last_chunk_was_lost(plane: FakePlane, face: Face) -> None:

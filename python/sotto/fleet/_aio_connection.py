@@ -215,12 +215,12 @@ class AsyncTextStream(AsyncIterator[TextChunk]):
         return chunk
 
     async def _resume(self, error: ApiError) -> TextChunk | None:
-        """Goes on with the rest of the answer from another replica. Raises the error if no replica takes it up."""
+        """Goes on with the rest of the answer from another replica. Raises the error if none takes it up."""
         resumed = False
         try:
             await _close(self._response)
             found = self._answer.broken(error)
-            if isinstance(found, TextChunk):
+            if not isinstance(found, float):
                 return found
             await self._connection.sleep(found)
             self._read(await self._connection.accepted(self._answer, self._credential, self._limit))

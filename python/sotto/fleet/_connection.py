@@ -224,12 +224,12 @@ class TextStream(Iterator[TextChunk]):
         return chunk
 
     def _resume(self, error: ApiError) -> TextChunk | None:
-        """Goes on with the rest of the answer from another replica. Raises the error if no replica takes it up."""
+        """Goes on with the rest of the answer from another replica. Raises the error if none takes it up."""
         resumed = False
         try:
             self._response.close()
             found = self._answer.broken(error)
-            if isinstance(found, TextChunk):
+            if not isinstance(found, float):
                 return found
             self._connection.sleep(found)
             self._read(self._connection.accepted(self._answer, self._credential, self._limit))

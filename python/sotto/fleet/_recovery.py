@@ -108,12 +108,14 @@ class Completion:
         """Raises the error of a response that is no stream."""
         fail(self.call, reply, self._credential)
 
-    def broken(self, error: InferenceKeyError) -> float | TextChunk:
+    def broken(self, error: InferenceKeyError) -> float | TextChunk | None:
         """Prepares the request for the rest.
 
-        Returns the seconds to wait before it is sent; or the last chunk, if only the end of the answer was
-        lost. Raises the error if the answer is not resumed.
+        Returns the seconds to wait before it is sent; or the last chunk, if that alone was lost; None, if the
+        answer is complete. Raises the error if the answer is not resumed.
         """
+        if error._lost and self._partial.finished:
+            return None
         body = self._partial.rest()
         if body is None:
             raise error

@@ -127,6 +127,9 @@ class Resumption:
 
     async def _rest(self, reason: str) -> AsyncIterator[bytes]:
         partial = self._read()
+        if partial.finished:
+            yield _DONE + b"\n\n"
+            return
         body = partial.rest() if len(self._kept) <= _MAX_KEPT else None
         if body is None:
             raise Broken(reason)
