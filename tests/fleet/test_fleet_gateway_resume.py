@@ -107,7 +107,7 @@ def ask(gate: Control, **more: Any) -> tuple[str, list[dict[str, Any]]]:
 
 
 def usage(gate: Control, requests: int = 1) -> list[tuple[int, ...]]:
-    """Returns requests, failures, and tokens of prompts and completions, once so many requests are counted."""
+    """Returns requests, failures, tokens of prompts and of completions, once so many requests are counted."""
     names = ("requests", "failures", "prompt_tokens", "completion_tokens")
     token, end = gate.token(), time.monotonic() + 20
     while True:

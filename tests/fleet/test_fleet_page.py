@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,12 +44,17 @@ def gate(tmp_path: Path, upstream: Upstream) -> Iterator[Control]:
         yield made
 
 
-def overview(gate: Control, project: str = "acme") -> Any:
-    """Returns the figures of a project."""
-    gate.run(gate.service.usage.flush())
-    answer = gate.ask("GET", "/api/overview", gate.token(project=project))
-    assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
-    return answer.json()
+def overview(gate: Control, project: str = "acme", requests: int = 0) -> Any:
+    """Returns the figures of a project, once so many requests are counted."""
+    token, end = gate.token(project=project), time.monotonic() + 20
+    while True:
+        gate.run(gate.service.usage.flush())
+        answer = gate.ask("GET", "/api/overview", token)
+        assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
+        found = answer.json()
+        if sum(one["day"]["requests"] for one in found["workloads"]) >= requests:
+            return found
+        assert time.monotonic() < end
 
 
 def test_the_page_loads_nothing_from_elsewhere(gate: Control) -> None:
@@ -76,7 +82,7 @@ def test_figures_of_a_project(gate: Control, upstream: Upstream) -> None:
     gate._clock.now += 1
     upstream.answer = Reply({"error": {"code": 400, "message": "too long"}}, 400)
     gate.ask("POST", CHAT_PATH, key, body())
-    found = overview(gate)
+    found = overview(gate, requests=4)
     assert found["project"] == "acme" and [one["id"] for one in found["nodes"]] == ["n1"]
     (smith,) = found["workloads"]
     assert smith["replicas"] == {"ready": 1, "wanted": 1} and smith["phase"] == "ready"
