@@ -138,6 +138,21 @@ def test_webhooks_are_retried(plant: Control, receiver: Receiver) -> None:
     assert len({one.body["job_id"] for one in receiver.requests}) == 1 and len(signatures) == 6
 
 
+def test_a_job_that_ended_is_removed_after_a_week(plant: Control, receiver: Receiver) -> None:
+    plant.ask("POST", PATH, plant.token("live"), {"kind": "chat", "body": body()})
+    wait_for(plant, ("done", 0))
+
+    async def bodies() -> list[str]:
+        async with plant.service.store.read() as session:
+            return list((await session.scalars(select(Job.body))).all())
+
+    assert plant.run(bodies()) == [""]
+    for days, left in ((6.9, 1), (0.2, 0)):
+        plant._clock.now += days * 86_400
+        plant.run(plant.service.jobs.prune())
+        assert len(states(plant)) == left
+
+
 def test_a_job_waits_for_its_workload(plant: Control, receiver: Receiver) -> None:
     plant.say("smith", "bootstrapping", "restarting")
     plant.ask("POST", PATH, plant.token("live"), {"kind": "chat", "body": body()})

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 import httpx2
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..webhooks import HEADER, sign
@@ -47,6 +47,8 @@ _HELD = 1800.0  # seconds after which a job of a process that ended is taken by 
 _NOT_READY = 5.0  # seconds before a job is tried again whose workload is not ready
 _MAX_AGE = 86_400.0  # seconds for which a job waits for its workload
 _TIMEOUT = 30.0  # seconds for a webhook
+_KEPT = 7 * 86_400.0  # seconds for which a job that ended is kept
+_PRUNE_EVERY = 3600.0  # seconds
 
 
 class _Interrupted(Exception):
@@ -71,6 +73,7 @@ class Jobs:
         self._outside: set[asyncio.Future[Any]] = set()  # requests to workloads and webhooks
         self._waiter = changes.waiter()
         self._stopping = False
+        self._pruned = 0.0
         self._http: httpx2.AsyncClient | None = None
 
     async def submit(self, identity: Identity, route: Route, body: Any) -> str:
@@ -140,11 +143,22 @@ class Jobs:
             log.info("job %s is continued by the next process", job.id)
         return True
 
+    async def prune(self) -> None:
+        """Removes jobs that ended long ago; looks once in an hour."""
+        now = self._clock()
+        if now - self._pruned < _PRUNE_EVERY:
+            return
+        self._pruned = now
+        ended = delete(Job).where(Job.state.in_(("done", "failed")), Job.due_at < now - _KEPT)
+        async with self._store.write() as session:
+            await session.execute(ended)
+
     async def _run(self) -> None:
         while not self._stopping:
             try:
                 if await self.step():
                     continue
+                await self.prune()
             except (SQLAlchemyError, OSError) as error:
                 log.warning("jobs wait for the store: %s", str(error).splitlines()[0])
             except Exception:
@@ -214,13 +228,17 @@ class Jobs:
                 response = await self._interruptible(sending)
                 delivered = 200 <= response.status_code < 300
         if delivered:
-            await self._set(job.id, state="done", holder=None)
+            await self._end(job.id, "done")
         elif job.attempts < len(RETRIES):
             due = self._clock() + RETRIES[job.attempts]
             await self._set(job.id, state="sending", attempts=job.attempts + 1, due_at=due, holder=None)
         else:
             log.warning("the webhook of job %s failed %d times; it is given up", job.id, job.attempts + 1)
-            await self._set(job.id, state="failed", holder=None)
+            await self._end(job.id, "failed")
+
+    async def _end(self, id: str, state: str) -> None:
+        """Ends a job; its body, which may be large, is not needed again."""
+        await self._set(id, state=state, holder=None, body="", due_at=self._clock())
 
     async def _set(self, id: str, **values: Any) -> None:
         async with self._store.write() as session:
