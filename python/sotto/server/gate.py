@@ -15,7 +15,7 @@ from .shapes import Shape
 
 log = logging.getLogger("sotto.server")
 _PLAIN = Shape()
-OPEN_PATHS = frozenset({"/", "/health", "/v1/health"})  # need no key
+OPEN_PATHS = frozenset({"/", "/health", "/ready", "/v1/health"})  # need no key
 
 
 class Gate:

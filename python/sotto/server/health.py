@@ -21,4 +21,16 @@ async def _health(request: Request) -> Response:
     return JSONResponse({"status": "ok", "slots_idle": max(slots - busy, 0), "slots_processing": busy})
 
 
-ROUTES = (Route("GET", ("/health", "/v1/health"), _health),)
+async def _ready(request: Request) -> Response:
+    service = service_of(request)
+    if service.draining:
+        raise HttpError(404, "the server is shutting down")
+    if service.loading:
+        raise HttpError(503, "Loading model")
+    return JSONResponse({"status": "ok"})
+
+
+ROUTES = (
+    Route("GET", ("/health", "/v1/health"), _health),
+    Route("GET", ("/ready",), _ready),
+)

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from .tracing import incoming
 
 log = logging.getLogger("sotto.server.access")
-_QUIET = frozenset({"/health", "/v1/health", "/metrics", "/api/overview"})  # asked all the time
+_QUIET = frozenset({"/health", "/ready", "/v1/health", "/metrics", "/api/overview"})  # asked all the time
 _REQUEST: ContextVar[str] = ContextVar("request_id", default="")
 
 

@@ -1,10 +1,10 @@
-"""Entry point of `sotto fleet`: `serve`, `keys`, `quotas`, `usage`, `webhook`."""
+"""Entry point of `sotto fleet`: `serve`, `ingress`, `keys`, `quotas`, `usage`, `webhook`."""
 
 from __future__ import annotations
 
 import argparse
 
-from . import keys, quotas, serve, usage, webhook
+from . import ingress, keys, quotas, serve, usage, webhook
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,6 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="fleet_command", metavar="COMMAND", required=True)
     for name, module, what in (
         ("serve", serve, "the control plane and the gateway, with workloads on this machine"),
+        ("ingress", ingress, "HAProxy before replicas of this network; sessions stay on their replica"),
         ("keys", keys, "make, list and revoke tokens of a project"),
         ("quotas", quotas, "limit the requests and tokens of a project or of one key"),
         ("usage", usage, "what projects and keys used"),

@@ -267,6 +267,11 @@ DESCRIBED: Mapping[tuple[str, str], Described] = {
             "properties": {"status": {"const": "ok"}, "slots_idle": COUNT, "slots_processing": COUNT},
         },
     ),
+    ("GET", "/ready"): Described(
+        "Says whether the server takes requests, for load balancers.",
+        answer={"type": "object", "required": ["status"], "properties": {"status": {"const": "ok"}}},
+        refused={404: "The server is shutting down: running answers end, new ones get status 503."},
+    ),
     ("GET", "/openapi.json"): Described("Describes this API.", answer=OBJECT),
     ("GET", "/v1/models"): Described(
         "Lists the loaded models; in Anthropic's form if the request has the header anthropic-version.",
