@@ -134,6 +134,11 @@ class Fleet:
         """Returns how often an ingress was reloaded."""
         return self.ingresses[host.name].log.read_text().count("replicas\n")
 
+    def replica_count(self, host: Host) -> int:
+        """Returns the number of replicas that an ingress read last."""
+        said = [line for line in self.ingresses[host.name].log.read_text().splitlines() if "replicas" in line]
+        return int(said[-1].split()[-2]) if said else 0
+
     def up(self, host: Host) -> int:
         """Returns how many replicas an ingress sends requests to."""
         script = (

@@ -9,6 +9,8 @@ import os
 import re
 import shutil
 import signal
+import socket
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,15 +91,12 @@ class HaProxy:
         async with self._changing:
             text = await self._write(routes)
             # HAProxy belongs to init, so that it goes on when this process and its event loop end.
-            launch = await asyncio.create_subprocess_exec(
+            launched = await _run(
                 *("sh", "-c", 'log=$1; shift; "$@" > "$log" 2>&1 & echo $!', "sh"),
                 *(str(self.folder / "haproxy.log"), self._program),
                 *("-W", "-S", f"{self.folder}/master.sock,mode,600", "-f", str(self._file)),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                start_new_session=True,
             )
-            master = int((await launch.communicate())[0])
+            master = int(launched.stdout)
             end = asyncio.get_running_loop().time() + _WITHIN
             while await self._worker() is None or await self._reloads() is None:
                 if not _alive(master) or asyncio.get_running_loop().time() > end:
@@ -182,15 +181,9 @@ class HaProxy:
         text = configuration(routes, self.settings, self.folder)
         fresh = self.folder / "haproxy.new.cfg"
         fresh.write_text(text)
-        checking = await asyncio.create_subprocess_exec(
-            *(self._program, "-c", "-f", str(fresh)),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        said = (await checking.communicate())[0].decode(errors="replace")
-        if checking.returncode != 0:
-            raise IngressError(f"HAProxy refuses the configuration: {said.strip()[-2000:]}")
+        checked = await _run(self._program, "-c", "-f", str(fresh))
+        if checked.returncode != 0:
+            raise IngressError(f"HAProxy refuses the configuration: {checked.stdout.strip()[-2000:]}")
         fresh.replace(self._file)
         return text
 
@@ -244,16 +237,7 @@ class HaProxy:
 
     async def _ask(self, which: str, command: str) -> str:
         """Sends a command to a socket. Returns the answer; "" if nobody answers."""
-        with contextlib.suppress(OSError, TimeoutError):
-            reading, writing = await asyncio.open_unix_connection(str(self.folder / f"{which}.sock"))
-            try:
-                writing.write(f"{command}\n".encode())
-                writing.write_eof()  # the master answers at the end of its input alone
-                async with asyncio.timeout(5):
-                    return (await reading.read()).decode(errors="replace")
-            finally:
-                writing.close()
-        return ""
+        return await asyncio.to_thread(_ask, str(self.folder / f"{which}.sock"), command)
 
     def _tail(self) -> str:
         with contextlib.suppress(OSError):
@@ -268,6 +252,33 @@ def _normal(one: tuple[str, str, int, str, int]) -> tuple[str, str, int, str, in
     backend, name, number, address, weight = one
     host, _, port = address.rpartition(":")
     return backend, name, number, f"{ipaddress.ip_address(host)}:{port}", weight
+
+
+async def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program to its end, on any event loop."""
+    return await asyncio.to_thread(
+        subprocess.run,
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+        timeout=_WITHIN,
+    )
+
+
+def _ask(path: str, command: str) -> str:
+    parts = []
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(5)
+        connection.connect(path)
+        connection.sendall(f"{command}\n".encode())
+        connection.shutdown(socket.SHUT_WR)  # the master answers at the end of its input alone
+        while part := connection.recv(65536):
+            parts.append(part)
+    return b"".join(parts).decode(errors="replace")
 
 
 def _alive(pid: int) -> bool:

@@ -56,7 +56,7 @@ async def _follow(ingress: HaProxy, table: Path, before: bytes) -> bytes:
             return before
         routes = read_routes(table)
         await ingress.reload(routes)
-        _log.info("ingress: %d replicas", sum(len(one.replicas) for one in routes))
+        _log.info("ingress: %s replicas", ", ".join(str(len(one.replicas)) for one in routes))
         return now
     except OSError as error:
         _log.error("ingress: cannot read %s: %s", table, error)

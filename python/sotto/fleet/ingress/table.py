@@ -45,6 +45,7 @@ def _list(value: Any, where: str) -> list[Any]:
 def _fields(value: Any, where: str, names: set[str]) -> dict[str, Any]:
     if not isinstance(value, dict) or set(value) != names:
         raise ValueError(
-            f"invalid {where or 'routes file'} '{value!s:.100}': expected an object with {', '.join(sorted(names))}"
+            f"invalid {where or 'routes file'} '{value!s:.100}': "
+            f"expected an object with {', '.join(sorted(names))}"
         )
     return value

@@ -12,7 +12,7 @@ def checked_name(what: str, value: object) -> str:
     """Returns a name of a server. Raises `ValueError` if HAProxy would read it as more than one word."""
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise ValueError(
-            f"invalid {what} '{value!s:.100}': expected 1 to 100 of A-Z a-z 0-9 . _ -, a letter or digit first"
+            f"invalid {what} '{value!s:.100}': expected 1 to 100 of A-Z a-z 0-9 . _ -, no sign first"
         )
     return value
 
