@@ -48,6 +48,8 @@ SYSTEM = {
     "espeak-ng": "espeak-ng",
     "bwrap": "bubblewrap",
     "postgres": "postgresql",
+    "haproxy": "haproxy",
+    "ip": "iproute2",
 }
 OPTIONAL = {"ccache"}  # only makes things faster
 

@@ -11,7 +11,7 @@ from .cross import WINE_NEEDS, check_windows, look_at
 from .csharp import check_csharp
 from .demo import DEMO
 from .diffusion import check_diffusion
-from .fleet import check_fleet
+from .fleet import check_fleet, check_hosts
 from .godot import check_godot
 from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, Step, ctest, is_full, last_line, run
 from .images import check_images
@@ -295,6 +295,13 @@ STEPS = [
         "the control plane, its clients and the published one",
         check_fleet,
         needs=fleet.NEEDS,
+        after=["build"],
+    ),
+    Step(
+        "hosts",
+        "the data plane on four hosts: replicas killed, networks cut, reloads",
+        check_hosts,
+        needs=fleet.HOSTS_NEEDS,
         after=["build"],
     ),
     Step("images", "pipelines of diffusers: images, step by step", check_images, after=["build"]),

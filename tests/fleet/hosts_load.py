@@ -1,9 +1,9 @@
 """Clients of a fleet, in a host of hosts.py: sessions that ask again and again, each answer on one line.
 
-Input: a JSON object with `ingresses` (addresses), `sessions`, `seconds`, `tokens`, `pace` (tokens per second),
-`pause` (seconds between two requests of a session) and `path`. Output: a line `ready`, then one JSON object
-for each request. A client whose ingress refuses a connection goes to the next one, as clients with several
-addresses do; a stream that is silent for `silence` seconds has failed.
+Argument: a JSON object with `ingresses` (addresses), `sessions`, `seconds`, `tokens`, `pace` (tokens per
+second), `pause` (seconds between two requests of a session), `silence` (seconds) and `path`. Output: a line
+`ready`, then one JSON object for each request. A client whose ingress refuses a connection goes to the next
+one, as clients with several addresses do; a stream that is silent for `silence` seconds has failed.
 """
 
 from __future__ import annotations

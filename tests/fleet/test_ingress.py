@@ -81,9 +81,11 @@ def test_sessions_stay_whatever_the_ingress_and_whoever_goes(tmp_path: Path) -> 
 
 
 def test_sessions_are_shared_out_evenly(tmp_path: Path) -> None:
-    with upstreams(*[f"node-{number}" for number in range(10)]) as servers:
-        with ingress(tmp_path / "in", [Route("", tuple(one.replica for one in servers))]) as one:
-            shares = Counter(one.homes(400))
+    with (
+        upstreams(*[f"node-{number}" for number in range(10)]) as servers,
+        ingress(tmp_path / "in", [Route("", tuple(one.replica for one in servers))]) as one,
+    ):
+        shares = Counter(one.homes(400))
     assert len(shares) == 10 and max(shares.values()) <= 60, shares
 
 
@@ -111,31 +113,35 @@ def test_a_session_is_found_in_the_body(tmp_path: Path, said: Any) -> None:
         text = json.dumps(said).replace("{0}", str(session)).replace("{1}", str(turn))
         return json.loads(text)
 
-    with upstreams(*NAMES) as servers:
-        with ingress(tmp_path / "in", [Route("", tuple(one.replica for one in servers))]) as one:
-            homes = [
-                {one.ask("/v1/x", filled(session, turn))[1] for turn in range(3)} for session in range(20)
-            ]
-            assert {len(some) for some in homes} == {1} and len(set.union(*homes)) >= 4
-            given = [one.ask("/v1/x", filled(7, turn), x_session_id=f"a-{turn}")[1] for turn in range(20)]
-            assert len(set(given)) >= 4  # the header comes first
+    with (
+        upstreams(*NAMES) as servers,
+        ingress(tmp_path / "in", [Route("", tuple(one.replica for one in servers))]) as one,
+    ):
+        homes = [{one.ask("/v1/x", filled(session, turn))[1] for turn in range(3)} for session in range(20)]
+        assert {len(some) for some in homes} == {1} and len(set.union(*homes)) >= 4
+        given = [one.ask("/v1/x", filled(7, turn), x_session_id=f"a-{turn}")[1] for turn in range(20)]
+        assert len(set(given)) >= 4  # the header comes first
 
 
 def test_a_session_is_found_in_the_path(tmp_path: Path) -> None:
-    with upstreams(*NAMES) as servers:
-        with ingress(tmp_path / "in", [Route("/w", tuple(one.replica for one in servers))]) as one:
-            for session in range(10):
-                home = one.ask("/w/v1/x", x_session_id=f"s{session}")[1]
-                assert one.ask(f"/w/v1/sessions/s{session}")[1] == home
-                assert one.ask(f"/w/v1/sessions/s{session}/edit", {})[1] == home
+    with (
+        upstreams(*NAMES) as servers,
+        ingress(tmp_path / "in", [Route("/w", tuple(one.replica for one in servers))]) as one,
+    ):
+        for session in range(10):
+            home = one.ask("/w/v1/x", x_session_id=f"s{session}")[1]
+            assert one.ask(f"/w/v1/sessions/s{session}")[1] == home
+            assert one.ask(f"/w/v1/sessions/s{session}/edit", {})[1] == home
 
 
 def test_requests_without_a_session_go_to_all(tmp_path: Path) -> None:
-    with upstreams(*NAMES) as servers:
-        with ingress(tmp_path / "in", [Route("", tuple(one.replica for one in servers))]) as one:
-            assert {one.ask("/v1/x", x_sotto_affinity="7")[1] for _ in range(20)} == set(NAMES)
-            assert {one.ask("/v1/x", x_session_id="")[1] for _ in range(20)} == set(NAMES)
-            assert {one.ask("/v1/x", [1, 2])[1] for _ in range(20)} == set(NAMES)
+    with (
+        upstreams(*NAMES) as servers,
+        ingress(tmp_path / "in", [Route("", tuple(one.replica for one in servers))]) as one,
+    ):
+        assert {one.ask("/v1/x", x_sotto_affinity="7")[1] for _ in range(20)} == set(NAMES)
+        assert {one.ask("/v1/x", x_session_id="")[1] for _ in range(20)} == set(NAMES)
+        assert {one.ask("/v1/x", [1, 2])[1] for _ in range(20)} == set(NAMES)
 
 
 def test_paths_lose_the_prefix_of_their_workload(tmp_path: Path) -> None:
@@ -163,11 +169,13 @@ def test_paths_lose_the_prefix_of_their_workload(tmp_path: Path) -> None:
 
 
 def test_a_request_whose_replica_vanishes_is_asked_again_elsewhere(tmp_path: Path) -> None:
-    with upstreams("a", "b") as servers:
-        with ingress(tmp_path / "in", [Route("", tuple(one.replica for one in servers))], retries=1) as one:
-            status, text = one.ask("/v1/vanish", {}, x_session_id="1")
-            assert status == 502 and json.loads(text)["error"]["code"] == "replica_lost"
-            assert [one.seen for one in servers] == [["/v1/vanish"]] * 2
+    with (
+        upstreams("a", "b") as servers,
+        ingress(tmp_path / "in", [Route("", tuple(one.replica for one in servers))], retries=1) as one,
+    ):
+        status, text = one.ask("/v1/vanish", {}, x_session_id="1")
+        assert status == 502 and json.loads(text)["error"]["code"] == "replica_lost"
+        assert [one.seen for one in servers] == [["/v1/vanish"]] * 2
         servers[0].shutdown(), servers[0].server_close()
         with ingress(tmp_path / "in", [Route("", tuple(one.replica for one in servers))], fall=100) as one:
             assert one.homes(30) == ["b"] * 30  # before a check has found that it is down
@@ -197,16 +205,18 @@ def test_a_reload_and_a_drain_break_no_stream(tmp_path: Path) -> None:
 
 
 def test_a_refused_configuration_changes_nothing(tmp_path: Path) -> None:
-    with upstreams("a") as (server,):
-        with ingress(tmp_path / "in", [Route("", (server.replica,))]) as one:
-            file = tmp_path / "in" / "haproxy.cfg"
-            text = file.read_text()
-            one.haproxy.settings = IngressSettings(port=one.port, certificate=tmp_path / "absent.pem")
-            with pytest.raises(IngressError, match=r"(?s)refuses the configuration.*absent\.pem"):
-                one.reload(Route("", (server.replica,)))
-            assert one.ask("/v1/x") == (200, "a") and file.read_text() == text
-            with pytest.raises(ValueError, match="expected one workload with the prefix '/a'"):
-                one.reload(Route("/a"), Route("/a"))
+    with (
+        upstreams("a") as (server,),
+        ingress(tmp_path / "in", [Route("", (server.replica,))]) as one,
+    ):
+        file = tmp_path / "in" / "haproxy.cfg"
+        text = file.read_text()
+        one.haproxy.settings = IngressSettings(port=one.port, certificate=tmp_path / "absent.pem")
+        with pytest.raises(IngressError, match=r"(?s)refuses the configuration.*absent\.pem"):
+            one.reload(Route("", (server.replica,)))
+        assert one.ask("/v1/x") == (200, "a") and file.read_text() == text
+        with pytest.raises(ValueError, match="expected one workload with the prefix '/a'"):
+            one.reload(Route("/a"), Route("/a"))
 
 
 def test_another_configuration_than_the_rendered_one_is_found(tmp_path: Path) -> None:
@@ -219,10 +229,10 @@ def test_another_configuration_than_the_rendered_one_is_found(tmp_path: Path) ->
             with pytest.raises(IngressError, match="a folder of its own"):
                 asyncio.run(verify([route], "global"))
             other = Route("", (Replica("b", "127.0.0.1", 9),))
-            with pytest.raises(IngressError, match="HAProxy runs .*'a'.*expected .*'b'"):
+            with pytest.raises(IngressError, match=r"HAProxy runs .*'a'.*expected .*'b'"):
                 asyncio.run(verify([other], file.read_text()))
             one.haproxy.settings = IngressSettings(port=one.port, weight=7)
-            with pytest.raises(IngressError, match="100.*7"):
+            with pytest.raises(IngressError, match=r"100.*7"):
                 asyncio.run(verify([route], file.read_text()))
 
 
@@ -255,7 +265,7 @@ def test_a_port_that_is_taken_and_a_program_that_is_absent(tmp_path: Path) -> No
         (lambda: IngressSettings(address="localhost"), "invalid address 'localhost': expected an IP address"),
         (lambda: IngressSettings(port=0), "invalid port '0': expected an integer between 1 and 65535"),
         (lambda: IngressSettings(weight=257), "invalid weight '257'"),
-        (lambda: IngressSettings(load_factor=100), "invalid load_factor '100': expected an integer between 101"),
+        (lambda: IngressSettings(load_factor=100), "invalid load_factor '100': expected an integer"),
         (lambda: IngressSettings(timeout=float("nan")), "invalid timeout 'nan': expected seconds"),
         (lambda: IngressSettings(fall=True), "invalid fall 'True'"),
         (lambda: IngressSettings(health_path="/a b"), "invalid health_path '/a b': expected /, then names"),

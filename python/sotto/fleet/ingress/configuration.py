@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from .settings import FAST, IngressSettings, checked_address
@@ -76,9 +77,9 @@ class Route:
 def ring_ids(names: Iterable[str]) -> dict[str, int]:
     """Returns a number for each name, by which HAProxy places it on the hash ring.
 
-    The number depends on the name alone, so that every ingress has the same ring, and a replica that goes moves
-    no session of another one. (Without it, HAProxy counts servers from 1, and all after the one that went
-    change places.) Of names with one number, all but the first in the alphabet get another.
+    The number depends on the name alone, so that every ingress has the same ring, and a replica that goes
+    moves no session of another one. (Without it, HAProxy counts servers from 1, and all after the one that
+    went change places.) Of names with one number, all but the first in the alphabet get another.
     """
     ids: dict[str, int] = {}
     taken: set[int] = set()
@@ -98,10 +99,10 @@ def configuration(routes: Sequence[Route], settings: IngressSettings, folder: Pa
         folder: Folder of the admin socket.
 
     Raises:
-        ValueError: two workloads have one prefix, or the folder's name has signs that HAProxy reads otherwise.
+        ValueError: two workloads have one prefix, or the folder's path has other signs than a route's.
     """
     ordered = sorted(routes, key=lambda one: (-len(one.prefix), one.prefix))
-    for one, other in zip(ordered, ordered[1:], strict=False):
+    for one, other in pairwise(ordered):
         if one.prefix == other.prefix:
             raise ValueError(f"invalid routes: expected one workload with the prefix '{one.prefix}'")
     checked_path("folder", str(folder))
@@ -212,7 +213,8 @@ def _backend(route: Route, settings: IngressSettings) -> Iterator[str]:
     yield f"    timeout check {_ms(settings.check_timeout)}"
     yield (
         f"    default-server weight {settings.weight} check inter {_ms(settings.check_interval)}"
-        f" fastinter {fast} downinter {_ms(settings.check_interval)} fall {settings.fall} rise {settings.rise}"
+        f" fastinter {fast} downinter {_ms(settings.check_interval)}"
+        f" fall {settings.fall} rise {settings.rise}"
         " observe layer4 error-limit 1 on-error fastinter on-marked-down shutdown-sessions"
     )
     ids = ring_ids(one.name for one in route.replicas)
