@@ -56,7 +56,7 @@ def test_sessions_keep_their_replica_through_every_ingress(fleet: Fleet) -> None
 
 
 def test_a_killed_replica_moves_its_own_sessions_alone(fleet: Fleet) -> None:
-    clients = Clients(fleet.hosts, 10 * LENGTH, fleet.hosts)
+    clients = Clients(fleet.hosts, 8 * LENGTH, fleet.hosts)
     until(lambda: len(clients.asked()) > 120, "each session has asked twice")
     lost = fleet.hosts[1]
     before = homes(clients.asked())
@@ -77,7 +77,7 @@ def test_a_killed_replica_moves_its_own_sessions_alone(fleet: Fleet) -> None:
 
 
 def test_a_cut_host_moves_its_own_sessions_within_5_s(fleet: Fleet) -> None:
-    clients = Clients(fleet.hosts, 14 * LENGTH, fleet.hosts)
+    clients = Clients(fleet.hosts, 10 * LENGTH, fleet.hosts)
     until(lambda: len(clients.asked()) > 120, "each session has asked twice")
     lost = fleet.hosts[2]
     before = homes(clients.asked())
@@ -97,7 +97,7 @@ def test_a_cut_host_moves_its_own_sessions_within_5_s(fleet: Fleet) -> None:
 
 def test_reloads_break_no_stream(fleet: Fleet) -> None:
     """Workloads come and go every second; then a replica goes, and its streams end as they began."""
-    clients = Clients(fleet.hosts, 12 * LENGTH, fleet.hosts, tokens=30)
+    clients = Clients(fleet.hosts, 10 * LENGTH, fleet.hosts, tokens=30)
     before = [fleet.reloads(host) for host in fleet.hosts]
     rounds = int(5 * LENGTH)
     for number in range(rounds):

@@ -236,7 +236,7 @@ class HaProxy:
         return said
 
     async def _ask(self, which: str, command: str) -> str:
-        """Sends a command to a socket. Returns the answer; "" if nobody answers."""
+        """Sends a command to a socket. Returns the answer; "" if HAProxy does not answer."""
         return await asyncio.to_thread(_ask, str(self.folder / f"{which}.sock"), command)
 
     def _tail(self) -> str:
