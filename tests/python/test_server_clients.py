@@ -122,8 +122,10 @@ def test_sigterm_lets_a_stream_end_while_new_requests_get_503() -> None:
     with scripted("--target-tps", "20", "--drain", "20", **ENDLESS) as server, connect(server) as stream:
         stream.sendall(post(asked(max_tokens=40, stream=True)))
         assert until(lambda: running(server) == 1)
+        assert server.ask("/ready")[0] == 200
         server.process.send_signal(signal.SIGTERM)
         assert until(lambda: server.ask("/health")[0] == 503, 1)
+        assert server.ask("/ready")[0] == 404
         status, headers, told = server.ask("/v1/chat/completions", json.loads(asked()))
         assert status == 503 and headers["retry-after"] == "1" and "shutting down" in told["error"]["message"]
         said = everything(stream).decode()
