@@ -50,6 +50,7 @@ SYSTEM = {
     "postgres": "postgresql",
     "haproxy": "haproxy",
     "ip": "iproute2",
+    "redis-server": "redis-server",
 }
 OPTIONAL = {"ccache"}  # only makes things faster
 
