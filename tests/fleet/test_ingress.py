@@ -59,6 +59,7 @@ def test_the_configuration_depends_on_its_arguments_alone(tmp_path: Path) -> Non
     assert text.index("use_backend workload:a:b ") < text.index("use_backend workload:a ")
     bounded = configuration(routes, IngressSettings(load_factor=125), tmp_path)
     assert bounded.count("hash-balance-factor 125") == 3
+    assert IngressSettings().detection == pytest.approx(3.8)  # as the docs say: at most 4 s
 
 
 def test_sessions_stay_whatever_the_ingress_and_whoever_goes(tmp_path: Path) -> None:

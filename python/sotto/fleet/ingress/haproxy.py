@@ -102,7 +102,11 @@ class HaProxy:
                 if not _alive(master) or asyncio.get_running_loop().time() > end:
                     raise IngressError(f"HAProxy did not start: {self._tail()}")
                 await asyncio.sleep(_POLL)
-            await self._verify(routes, text)
+            try:
+                await self._verify(routes, text)
+            except BaseException:
+                await self._end(master, 0.0)
+                raise
 
     async def reload(self, routes: Sequence[Route]) -> None:
         """Changes the replicas. Running requests end on the configuration that they began with.
@@ -161,16 +165,18 @@ class HaProxy:
         """Ends HAProxy: takes no new connections, and gives running requests `drain` seconds."""
         async with self._changing:
             master = await self._master()
-            if master is None:
-                return
-            for number, seconds in ((signal.SIGUSR1, drain), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(master, number)
-                end = asyncio.get_running_loop().time() + seconds
-                while asyncio.get_running_loop().time() < end:
-                    if not _alive(master):
-                        return
-                    await asyncio.sleep(_POLL)
+            if master is not None:
+                await self._end(master, drain)
+
+    async def _end(self, master: int, drain: float) -> None:
+        for number, seconds in ((signal.SIGUSR1, drain), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(master, number)
+            end = asyncio.get_running_loop().time() + seconds
+            while asyncio.get_running_loop().time() < end:
+                if not _alive(master):
+                    return
+                await asyncio.sleep(_POLL)
 
     @property
     def _file(self) -> Path:
