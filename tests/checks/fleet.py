@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from .ground import BUILD, JOBS, PYTHON, ROOT, NotRun, is_full, last_line, run
+from .ground import BUILD, JOBS, PYTHON, ROOT, NotRun, last_line, run
 
 NEEDS = ("postgres", "haproxy")  # of ground.SYSTEM
-HOSTS_NEEDS = ("haproxy", "ip", "redis-server")
+HOSTS_NEEDS = ("haproxy", "ip")
 ENV = {
     "PYTHONPATH": str(ROOT / "python"),
     "SOTTO_LIBRARY": str(BUILD / "release" / "out" / "libsotto.so"),
@@ -32,7 +32,5 @@ def check_hosts() -> str:
 
     if (reason := hosts.missing()) is not None:
         raise NotRun(reason)
-    files = [ROOT / "tests" / "fleet" / f"test_hosts{which}.py" for which in ("", "_ingress")]
-    if is_full():
-        files.append(ROOT / "tests" / "fleet" / "test_hosts_ray.py")
+    files = sorted((ROOT / "tests" / "fleet").glob("test_hosts*.py"))
     return last_line(run([*PYTEST, *files], env=ENV, timeout=900))

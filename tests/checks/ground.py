@@ -50,7 +50,6 @@ SYSTEM = {
     "postgres": "postgresql",
     "haproxy": "haproxy",
     "ip": "iproute2",
-    "redis-server": "redis-server",
 }
 OPTIONAL = {"ccache"}  # only makes things faster
 
