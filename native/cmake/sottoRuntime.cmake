@@ -2,13 +2,13 @@
 #
 # Sets the variable to the backend modules and the embedded models in a folder: what a game ships beside the core library.
 # LEAVE_OUT names those that it does not ship: modules by their backend (llama, llama_vulkan, llama_cuda, proxy, onnx,
-# diffusion), models without their suffix (house, matting). A model goes with the module that opens it.
+# diffusion, diffusion_vulkan), models without their suffix (house, matting). A model goes with the module that opens it.
 #
 # sottoConfig.cmake and samples/godot/CMakeLists.txt include this file.
 cmake_policy(VERSION 3.10...3.24) # not the game's, which may be older
 
 function(sotto_runtime_files result folder)
-    set(names llama llama_cuda llama_vulkan proxy onnx diffusion house matting)
+    set(names llama llama_cuda llama_vulkan proxy onnx diffusion diffusion_vulkan house matting)
     set(models house.gguf matting.onnx)
     cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" LEAVE_OUT)
     if(ARG_UNPARSED_ARGUMENTS)

@@ -317,6 +317,20 @@ const Backend* Modules::look(std::string_view name, std::string_view kind) {
     return nullptr;
 }
 
+// Returns the backend for the CPU of a SOTTO_BACKEND_BY_NAME backend that has no module for devices of
+// `kind`; null: it has one, or there is no such backend.
+const Backend* Modules::look_on_cpu(std::string_view name, std::string_view kind) {
+    if (name.empty() || kind.empty() || !kind_of(name).empty() || !unread_.empty()) {
+        return nullptr;
+    }
+    const auto for_devices = std::string(name) + "_" + std::string(kind);
+    const bool has_failed = std::ranges::any_of(passed_over_, [&](const auto& one) {
+        return read_name(native_path(one.first)).backend == for_devices;
+    });
+    const Backend* const found = has_failed ? nullptr : look(name, "");
+    return found != nullptr && found->uses(SOTTO_BACKEND_BY_NAME) ? found : nullptr;
+}
+
 bool Modules::has_hosts() const noexcept {
     const std::lock_guard lock(mutex_);
     return !own_.empty();
@@ -331,6 +345,9 @@ const Backend& Modules::find(std::string_view name, std::string_view device) {
     const std::lock_guard lock(mutex_);
     const auto kind = kind_meant(name, device);
     if (const Backend* found = look(name, kind)) {
+        return *found;
+    }
+    if (const Backend* found = look_on_cpu(name, kind)) {
         return *found;
     }
     std::string why = name.empty() ? "no backend" : "no backend '" + std::string(name) + "'";

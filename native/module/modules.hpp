@@ -45,11 +45,11 @@ public:
     // Returns true if the host has added a backend.
     bool has_hosts() const noexcept;
 
-    // Finds a backend by name, the host's before a module's; an empty name finds the first module's
-    // that is not SOTTO_BACKEND_BY_NAME. Prefers
-    // the module for the device's kind ("vulkan" for "vulkan0", none for "cpu"). Opens the candidate modules
-    // that were not opened yet, or whose failure may have been temporary. Throws Error: SOTTO_ERROR_MEMORY if
-    // memory was short, otherwise SOTTO_ERROR_UNSUPPORTED.
+    // Finds a backend by name, the host's before a module's; an empty name finds the first module's that is
+    // not SOTTO_BACKEND_BY_NAME. Finds the module for the device's kind ("vulkan" for "vulkan0", none for
+    // "cpu"); a SOTTO_BACKEND_BY_NAME backend without a module for that kind computes on the CPU. Opens the
+    // candidate modules that were not opened yet, or whose failure may have been temporary. Throws Error:
+    // SOTTO_ERROR_MEMORY if memory was short, otherwise SOTTO_ERROR_UNSUPPORTED.
     const Backend& find(std::string_view name, std::string_view device = "cpu");
 
     // Finds a backend that quantizes files, the host's before a module's; without one, the backend that
@@ -77,6 +77,7 @@ private:
     bool is_passed_over(const std::string& path) const noexcept; // true: the module failed permanently
     bool has_opened(std::string_view backend) const noexcept;
     const Backend* look(std::string_view name, std::string_view kind);
+    const Backend* look_on_cpu(std::string_view name, std::string_view kind);
 
     const std::filesystem::path folder_;
     const Log& log_;

@@ -16,7 +16,7 @@ from build_folder import Installed
 from release import ROOT, PackagingError, sibling
 from shipped import backend_of
 
-CORE, MODULE, VULKAN, CUDA = "core", "sotto_llama", "sotto_llama_vulkan", "sotto_llama_cuda"
+CORE, MODULE, VULKAN, CUDA = "core", "sotto_llama", "vulkan", "cuda"
 PROXY, ONNX, DIFFUSION = "sotto_proxy", "sotto_onnx", "sotto_diffusion"
 
 
@@ -252,7 +252,8 @@ def users(library: str) -> set[str]:
     backend = backend_of(library)
     if not backend:
         return {CORE}
-    return {f"sotto_{backend}"} | ({MODULE} if backend.startswith("llama") else set())
+    base, _, kind = backend.rpartition("_")
+    return {f"sotto_{base}", kind} if kind in (VULKAN, CUDA) else {f"sotto_{backend}"}
 
 
 def linked(builds: list[Installed]) -> dict[str, list[Part]]:

@@ -152,7 +152,7 @@ def check_vulkan() -> str:
     """The house model on ggml's Vulkan backend, on a device that is there without a graphics card."""
     options = ("-DSOTTO_TIERS=native", "-DSOTTO_VULKAN=ON", f"-DPython3_EXECUTABLE={PYTHON}")
     configure(RELEASE, *options)
-    names = ("llama_vulkan-native", "vulkan_count", "no_vulkan", "vulkan_types")
+    names = ("llama_vulkan-native", "diffusion_vulkan-native", "vulkan_count", "no_vulkan", "vulkan_types")
     run(["cmake", "--build", RELEASE, "-j", JOBS, "--target", *(f"sotto_{name}" for name in names)])
     env = {"SOTTO_TEST_LIBRARY": str(OUT), "VK_DRIVER_FILES": LLVMPIPE, "VK_ICD_FILENAMES": LLVMPIPE}
     run([PYTHON, "-m", "pip", "install", "-q", *extra("vulkan")])

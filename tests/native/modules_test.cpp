@@ -212,6 +212,27 @@ TEST_CASE("a module for a device kind is opened only if that kind is requested")
     CHECK(look(modules).passed_over.size() == 1);
 }
 
+TEST_CASE("a backend by name without a module for the device computes on the CPU") {
+    Folder folder;
+    folder.copy(kScripted, "sotto_scripted" SUFFIX);
+    folder.copy(odd("by_name"), "sotto_counts" SUFFIX);
+    Sink sink;
+    const auto log = sink.log();
+    {
+        Modules modules(folder.path(), log);
+        CHECK(modules.find("counts", "vulkan0").name() == "counts");
+        CHECK_THROWS_AS(modules.find("scripted", "vulkan0"), sotto::Error);
+        CHECK_THROWS_AS(modules.find("", "vulkan0"), sotto::Error);
+        CHECK_THROWS_AS(modules.find("counts_vulkan"), sotto::Error);
+    }
+    folder.copy(odd("refuses"), "sotto_counts_vulkan" SUFFIX); // a module for the device, which fails
+    Modules modules(folder.path(), log);
+    CHECK_THROWS_WITH_AS(
+        modules.find("counts", "vulkan0"), doctest::Contains("this machine has no magic"), sotto::Error
+    );
+    CHECK(modules.find("counts", "cpu").name() == "counts");
+}
+
 TEST_CASE("an empty or missing folder contains no backend") {
     Sink sink;
     const auto log = sink.log();

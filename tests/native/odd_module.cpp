@@ -29,8 +29,9 @@ extern "C" SOTTO_EXPORT
     backend->name = str("lacks");
     return SOTTO_OK;
 }
-#elif defined(SOTTO_ODD_COUNTS) || defined(SOTTO_ODD_FULL)
-// Counts the live backends, one per engine; or reports no memory at the first entry.
+#elif defined(SOTTO_ODD_COUNTS) || defined(SOTTO_ODD_FULL) || defined(SOTTO_ODD_BY_NAME)
+// Counts the live backends, one per engine; or reports no memory at the first entry; or is found by name
+// only.
 #  include <atomic>
 #  include <string>
 
@@ -62,6 +63,9 @@ sotto_module_v1(const sotto_backend_host* host, sotto_backend* backend, sotto_st
     }
 #  endif
     static_cast<void>(why);
+#  ifdef SOTTO_ODD_BY_NAME
+    backend->uses = SOTTO_BACKEND_BY_NAME;
+#  endif
     backend->name = str("counts");
     backend->self = new Own(*host);
     backend->open = [](void*, const sotto_model_source*, void**, sotto_model_info*, sotto_str*) {

@@ -139,11 +139,12 @@ def test_every_row_of_the_notices_is_a_component() -> None:
     [
         ("libsotto.so", {"core"}),
         ("sotto_llama-x86-64-v2.so", {"sotto_llama"}),
-        ("sotto_llama_vulkan-x86-64-v3.dll", {"sotto_llama", "sotto_llama_vulkan"}),
-        ("sotto_llama_cuda-native.so", {"sotto_llama", "sotto_llama_cuda"}),
+        ("sotto_llama_vulkan-x86-64-v3.dll", {"sotto_llama", "vulkan"}),
+        ("sotto_llama_cuda-native.so", {"sotto_llama", "cuda"}),
         ("sotto_proxy.dll", {"sotto_proxy"}),
         ("sotto_onnx.so", {"sotto_onnx"}),
         ("sotto_diffusion-x86-64-v3.so", {"sotto_diffusion"}),
+        ("sotto_diffusion_vulkan-native.so", {"sotto_diffusion", "vulkan"}),
     ],
 )
 def test_parts_go_by_the_name_of_the_library(library: str, expected: set[str]) -> None:

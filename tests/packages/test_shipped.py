@@ -14,7 +14,7 @@ from shipped import MODELS, Choice, backend_of, chooser
 from conftest import ROOT, run
 
 LINUX, ANDROID = PLATFORMS[0], PLATFORMS[2]
-MODULES = {"llama", "llama_cuda", "llama_vulkan", "proxy", "onnx", "diffusion"}
+MODULES = {"llama", "llama_cuda", "llama_vulkan", "proxy", "onnx", "diffusion", "diffusion_vulkan"}
 NAMES = MODULES | {Path(model.file).stem for model in MODELS}
 FILES = (
     *("libsotto.so", "libsotto_unity.so", "sotto_llama-x86-64-v2.so", "sotto_llama-x86-64-v3.so"),
@@ -45,6 +45,7 @@ def quoted(text: str, begin: str, end: str) -> set[str]:
         ("sotto_llama_vulkan-x86-64-v3.dll", "llama_vulkan"),
         ("sotto_onnx.so", "onnx"),
         ("sotto_diffusion-native.so", "diffusion"),
+        ("sotto_diffusion_vulkan-native.so", "diffusion_vulkan"),
         ("sotto_onnx.so.debug", ""),
         ("libonnxruntime.so.1", ""),
         ("house.gguf", ""),

@@ -19,7 +19,9 @@ LAYER = BUILD.parent / "vulkan"
 DEVICE = os.environ.get("SOTTO_TEST_VULKAN", "vulkan0")
 HOUSE = "sotto/house"
 
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "bench"), str(ROOT / "tests" / "gpu")]
+TESTS = ROOT / "tests"
+sys.path[:0] = [str(ROOT / "python"), *(str(TESTS / name) for name in ("bench", "gpu", "images", "data"))]
+sys.path.append(str(TESTS / "diffusion"))  # last: it has a conftest of its own
 os.environ["PYTHONPATH"] = str(ROOT / "python")  # for the tests' own subprocesses
 os.environ["SOTTO_LIBRARY"] = str(BUILD / "libsotto.so")
 if not list(BUILD.glob("sotto_llama_vulkan-*")):

@@ -15,7 +15,7 @@ namespace Sotto.Editor
         /// <summary>All names: modules by their backend, then models without their suffix.</summary>
         public static readonly string[] Names =
         {
-            "llama", "llama_cuda", "llama_vulkan", "proxy", Onnx, "diffusion",
+            "llama", "llama_cuda", "llama_vulkan", "proxy", Onnx, "diffusion", "diffusion_vulkan",
             Path.GetFileNameWithoutExtension(SottoFiles.HouseFile),
             Path.GetFileNameWithoutExtension(SottoFiles.MattingFile),
         };

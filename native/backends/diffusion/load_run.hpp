@@ -12,12 +12,15 @@ namespace sotto::diffusion {
 class LoadRun : public Run {
 public:
     // `report` gets the share of the tensors that are loaded, 0 to 1, and must not throw: other threads load.
-    explicit LoadRun(const std::function<void(float)>& report) : report_(report) {}
+    // `device`: where the model computes; null: the CPU.
+    LoadRun(const std::function<void(float)>& report, ggml_backend_dev_t device)
+        : report_(report), device_(device) {}
 
     ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) override {
         return ggml_backend_graph_compute(backend, graph);
     }
     void report(float share) const { report_(share); }
+    ggml_backend_dev_t device() const noexcept { return device_; }
 
     // Called on any thread that loads, if it failed.
     void fail() const noexcept { failed_ = true; }
@@ -31,6 +34,7 @@ public:
 private:
     mutable std::atomic<bool> failed_{false};
     const std::function<void(float)>& report_;
+    const ggml_backend_dev_t device_;
 };
 
 } // namespace sotto::diffusion

@@ -42,6 +42,22 @@ image::Image grey(std::uint32_t width, std::uint32_t height) {
     return {width, height, std::vector<std::uint8_t>(std::size_t{width} * height * image::kRgba, 128)};
 }
 
+Place place_of(
+    const std::vector<llama::Device>& devices, const llama::Device* device, const llama::Loss& loss
+) {
+    if (device == nullptr) {
+        return {};
+    }
+    auto* const handle = llama::ggml_device(devices, *device);
+    if (handle == nullptr) {
+        throw Error(
+            SOTTO_ERROR_UNSUPPORTED,
+            "stable-diffusion.cpp cannot compute on device '" + device->name + "'; use another device"
+        );
+    }
+    return {handle, loss};
+}
+
 void fill(sotto_model_info& info) {
     info.capabilities = SOTTO_CAPABILITY_ABORTABLE | SOTTO_CAPABILITY_PREPARABLE;
     info.streams = 1;
@@ -50,18 +66,33 @@ void fill(sotto_model_info& info) {
 
 } // namespace
 
-Model::Model(const sotto_model_source& source, const sotto_backend_host& host)
-    : host_(host), options_(read_options(llama::view(source.options))) {
+Model::Model(
+    const sotto_model_source& source,
+    const sotto_backend_host& host,
+    const std::vector<llama::Device>& devices
+)
+    : host_(host), options_(read_options(llama::view(source.options))),
+      device_(llama::choose_device(devices, llama::view(source.device))),
+      loss_(device_ != nullptr ? llama::loss_of(*device_) : llama::Loss()) {
     check_file_access(source.files);
+    const llama::Call call(host, llama::Call::Abort::Throws, loss_);
+    try {
+        load(source, place_of(devices, device_, loss_));
+    } catch (const std::exception& error) {
+        llama::throw_if_lost(error);
+        throw;
+    }
+}
+
+void Model::load(const sotto_model_source& source, const Place& place) {
     bool cancelled = false;
     const auto report = [&](float share) {
         constexpr float kLoaded = 0.95F;
         cancelled = source.progress(source.context, share * kLoaded) != 0 || cancelled;
     };
-    const llama::Call call(host, llama::Call::Abort::Throws);
     const std::string path(llama::view(source.path));
     report(0);
-    network_ = std::make_unique<Network>(check_files(path, options_), report);
+    network_ = std::make_unique<Network>(check_files(path, options_), place, report);
     const auto& facts = network_->facts();
     const auto own = static_cast<std::uint32_t>(facts.side);
     const auto width = options_.width != 0 ? options_.width : own;
@@ -100,7 +131,7 @@ void Model::measure() {
     constexpr std::uint64_t kShare = 16; // sides of other proportions take slightly more
     bytes += bytes / kShare + (std::uint64_t{1} << 20);
     network_->limit_to(bytes);
-    compute_ = bytes + kGraphs + kBytesPerPixel * limits_->max_pixels;
+    compute_ = bytes;
     description_ =
         Json{
             {"architecture", facts.name},
@@ -109,6 +140,7 @@ void Model::measure() {
             {"size", size},
             {"size_multiple", facts.multiple},
             {"max_pixels", limits_->max_pixels},
+            {"device", device_ != nullptr ? device_->name : "cpu"},
         }
             .dump();
 }
@@ -162,10 +194,13 @@ void Model::describe(sotto_model_info& info) const {
     fill(info);
     info.weights = network_->weights();
     info.compute = compute_;
+    (device_ != nullptr ? info.host : info.compute) += kGraphs + kBytesPerPixel * limits_->max_pixels;
     info.description = llama::str(description_);
 }
 
-void measure(const sotto_model_source& source, sotto_model_info& info) {
+void measure(
+    const sotto_model_source& source, const std::vector<llama::Device>& devices, sotto_model_info& info
+) {
     constexpr std::uint64_t kSide = 1'024;
     check_file_access(source.files);
     const std::string path(llama::view(source.path));
@@ -188,6 +223,9 @@ void measure(const sotto_model_source& source, sotto_model_info& info) {
     const auto own = options.width != 0 ? std::uint64_t{options.width} * options.height : kSide * kSide;
     const auto pixels = options.max_pixels != 0 ? std::uint64_t{options.max_pixels} : own;
     info.compute = pixels * kPerPixelAtMost;
+    if (llama::choose_device(devices, llama::view(source.device)) != nullptr) {
+        info.host = kGraphs + kBytesPerPixel * pixels;
+    }
 }
 
 } // namespace sotto::diffusion

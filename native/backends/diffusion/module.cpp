@@ -5,10 +5,11 @@
 #include <memory>
 #include <utility>
 
-#include <nlohmann/json.hpp>
+#include <ggml-backend.h>
 #include <stable-diffusion.h>
 
 #include "backends/diffusion/model.hpp"
+#include "devices/module_devices.hpp"
 #include "isa/isa_tier.hpp"
 #include "llama_cpp/opening.hpp"
 #include "runtime/guard.hpp"
@@ -27,6 +28,7 @@ using llama::thread_why;
 // What one engine holds of this module.
 struct Backend {
     const sotto_backend_host& host;
+    const std::vector<llama::Device>& devices;
     std::string description;
 };
 
@@ -36,7 +38,8 @@ on_open(void* self, const sotto_model_source* source, void** model, sotto_model_
         *model = nullptr;
         check_size(*source);
         check_size(*info);
-        auto made = std::make_unique<Model>(*source, static_cast<Backend*>(self)->host);
+        const auto& backend = *static_cast<const Backend*>(self);
+        auto made = std::make_unique<Model>(*source, backend.host, backend.devices);
         auto told = sotto_init<sotto_model_info>();
         made->describe(told);
         llama::write(info, told);
@@ -46,12 +49,12 @@ on_open(void* self, const sotto_model_source* source, void** model, sotto_model_
 }
 
 sotto_status SOTTO_CALL
-on_measure(void*, const sotto_model_source* source, sotto_model_info* info, sotto_str* why) {
+on_measure(void* self, const sotto_model_source* source, sotto_model_info* info, sotto_str* why) {
     return living(thread_why(), why, [&] {
         check_size(*source);
         check_size(*info);
         auto told = sotto_init<sotto_model_info>();
-        measure(*source, told);
+        measure(*source, static_cast<const Backend*>(self)->devices, told);
         llama::write(info, told);
         return SOTTO_OK;
     });
@@ -164,21 +167,30 @@ void SOTTO_CALL on_release(void* self) {
 }
 
 sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
-    static constexpr std::string_view kName = "diffusion";
     check_size(*theirs);
     check_size(host);
-    llama::take_over_ggml();
+    llama::refuse_after_fork();
+    const auto& devices = llama::known_devices();
+    llama::keep_current([] { // finding ggml's devices changes the thread's current one
+        llama::take_over_ggml();
+        ggml_backend_reg_count();
+    });
     sd_set_preview_callback(nullptr, PREVIEW_PROJ, 1, true, false, nullptr); // see preview_callback()
     static const bool told = (llama::end_with_process(), true);
     (void)told;
-    auto made = std::make_unique<Backend>(Backend{host, {}});
-    made->description = nlohmann::json{
+    auto made = std::make_unique<Backend>(Backend{host, devices, {}});
+    llama::Json description = {
         {"version", "stable-diffusion.cpp, of stable-diffusion-cpp-python 0.4.7"},
         {"tier", llama::kIsaTier.name}
-    }.dump();
+    };
+    if (!devices.empty()) {
+        description["devices"] = llama::describe(devices);
+    }
+    made->description = description.dump();
+    static const auto name = llama::backend_name("diffusion");
     auto backend = sotto_init<sotto_backend>();
-    backend.uses = SOTTO_BACKEND_BY_NAME;
-    backend.name = llama::str(kName);
+    backend.uses = SOTTO_BACKEND_BY_NAME | llama::kDeviceUses;
+    backend.name = llama::str(name);
     backend.description = llama::str(made->description);
     backend.open = on_open;
     backend.measure = on_measure;

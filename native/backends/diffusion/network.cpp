@@ -136,10 +136,10 @@ struct FreeImages {
 
 } // namespace
 
-Network::Network(const ModelFiles& files, const std::function<void(float)>& report)
-    : options_(files.options) {
+Network::Network(const ModelFiles& files, Place place, const std::function<void(float)>& report)
+    : options_(files.options), place_(std::move(place)) {
     const MemoryMeter::Scope counted(meter_);
-    const LoadRun run(report);
+    const LoadRun run(report, place_.device);
     llama::require_threads(load_threads(options_));
     const auto params = params_of(files);
     context_.reset(new_sd_ctx(&params));
@@ -155,6 +155,10 @@ Network::Network(const ModelFiles& files, const std::function<void(float)>& repo
 }
 
 Network::~Network() {
+    if (place_.loss.keeps_contexts()) { // the driver of a lost device may wait for it without end
+        static_cast<void>(context_.release());
+        return;
+    }
     const MemoryMeter::Scope counted(meter_);
     context_.reset();
 }

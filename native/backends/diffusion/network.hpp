@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <ggml-backend.h>
 #include <sotto/module.h>
 
 #include "backends/diffusion/adapter.hpp"
@@ -17,8 +18,15 @@
 #include "backends/diffusion/progress.hpp"
 #include "backends/diffusion/request.hpp"
 #include "backends/diffusion/sd_cpp/sd_facts.hpp"
+#include "devices/lost.hpp"
 
 namespace sotto::diffusion {
+
+// Where a model computes.
+struct Place {
+    ggml_backend_dev_t device = nullptr; // null: the CPU
+    llama::Loss loss;                    // of the device
+};
 
 // Pixels without alpha: rows of red, green and blue from top to bottom without padding.
 struct RgbImage {
@@ -30,8 +38,8 @@ struct RgbImage {
 // Each call runs within a llama::Call. One image at a time: the model has compute buffers of its own.
 class Network {
 public:
-    // Loads a model. `report` gets the progress, 0 to 1. Throws Error.
-    Network(const ModelFiles& files, const std::function<void(float)>& report);
+    // Loads a model onto `place`. `report` gets the progress, 0 to 1. Throws Error.
+    Network(const ModelFiles& files, Place place, const std::function<void(float)>& report);
     ~Network();
     Network(const Network&) = delete;
     Network& operator=(const Network&) = delete;
@@ -55,6 +63,8 @@ public:
 
     const Facts& facts() const noexcept { return facts_; }
     std::uint64_t weights() const noexcept { return weights_; }
+    bool on_device() const noexcept { return place_.device != nullptr; }
+    const llama::Loss& loss() const noexcept { return place_.loss; }
 
 private:
     struct Free {
@@ -62,6 +72,7 @@ private:
     };
 
     const Options options_;
+    const Place place_;
     MemoryMeter meter_; // outlives the context
     std::unique_ptr<sd_ctx_t, Free> context_;
     Facts facts_;

@@ -83,9 +83,14 @@ bool Picture::step(const sotto_step& step, sotto_step_item& item) {
 }
 
 void Picture::work(Turns&) {
-    const Call call(host_, Call::Abort::Throws);
+    const Call call(host_, Call::Abort::Throws, network_.loss());
     const PictureRun run(*this);
-    generate_all();
+    try {
+        generate_all();
+    } catch (const std::exception& error) {
+        llama::throw_if_lost(error);
+        throw;
+    }
     answer_ = Json{
         {"created", static_cast<std::int64_t>(std::time(nullptr))},
         {"data", std::move(made_)},

@@ -1,10 +1,10 @@
 // Defines sotto_module_v1(), the module's only exported symbol, and the backend functions that it returns.
+#include "devices/module_devices.hpp"
 #include "isa/isa_tier.hpp"
 #include "llama_cpp/opening.hpp"
 #include "llama_cpp/take_over.hpp"
 #include "model/model.hpp"
 #include "quantize/quantize.hpp"
-#include "runtime/forked.hpp"
 #include "runtime/guard.hpp"
 #include "runtime/json_parts.hpp"
 #include "runtime/living.hpp"
@@ -282,17 +282,7 @@ sotto_status SOTTO_CALL on_step(void*, void* model, const sotto_step* step, sott
     return status;
 }
 
-Json describe(const Device& device) {
-    Json told = {
-        {"name", device.name}, {"type", device.type}, {"uuid", device.uuid}, {"memory", device.memory}
-    };
-    if (!device.unfit.empty()) {
-        told["unfit"] = device.unfit;
-    }
-    return told;
-}
-
-std::string describe(const std::vector<Device>& devices) {
+std::string described(const std::vector<Device>& devices) {
     auto features = Json::array();
     for (unsigned i = 0; isa_feature(i) != nullptr; ++i) {
         if (*isa_feature(i) != '\0') {
@@ -305,37 +295,25 @@ std::string describe(const std::vector<Device>& devices) {
         {"tier", kIsaTier.name},
         {"features", features},
     };
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-        description["devices"][kDeviceKind + std::to_string(i)] = describe(devices[i]);
+    if (!devices.empty()) {
+        description["devices"] = describe(devices);
     }
     return text_of(description);
-}
-
-// Returns the devices. Finds them only once, as ggml does, because ggml identifies devices by their index.
-const std::vector<Device>& devices() {
-    static const auto& found = *new std::vector<Device>(find_devices());
-    return found;
 }
 
 // Fills `theirs` with a new backend for one engine.
 sotto_status fill(const sotto_backend_host& host, sotto_backend* theirs) {
     check_size(*theirs);
     check_size(host);
-    if (*kDeviceKind != '\0' && was_forked()) {
-        throw Error(
-            SOTTO_ERROR_UNSUPPORTED,
-            "the parent process uses the device, whose driver does not support fork(); "
-            "fork before you create the first engine, or use device \"cpu\""
-        );
-    }
-    const auto& found = devices();
+    refuse_after_fork();
+    const auto& found = known_devices();
     keep_current(take_over_llama_cpp); // finding ggml's devices changes the thread's current one
     static const bool told = (end_with_process(), true);
     (void)told;
     auto made = std::make_unique<Backend>(host, found);
-    made->description = describe(made->devices);
+    made->description = described(made->devices);
     auto backend = sotto_init<sotto_backend>();
-    static const auto name = std::string("llama") + (*kDeviceKind == '\0' ? "" : "_") + kDeviceKind;
+    static const auto name = backend_name("llama");
     backend.uses = kDeviceUses;
     backend.name = str(name);
     backend.description = str(made->description);

@@ -180,6 +180,9 @@ DeviceManager::seat(std::string_view backend, DeviceNumber refused, std::atomic<
         own = numbers_.own();
     }
     const Backend& found = modules_.find(backend, device); // may load modules, which is slow
+    if (found.uses(SOTTO_BACKEND_BY_NAME) && !is_for_devices(found.name())) {
+        device = kProcessor;
+    }
     const bool on_device = device != kProcessor && is_for_devices(found.name());
     number = on_device ? own : 0;
     return {&found, device, nullptr, number, false};

@@ -111,7 +111,7 @@ namespace Sotto
         public bool buildWithoutLibrary;
 
         [Tooltip("Modules and models of the package that no build contains: llama_vulkan, llama_cuda, proxy, onnx, "
-            + "diffusion, house, matting.")]
+            + "diffusion, diffusion_vulkan, house, matting.")]
         public List<string> leaveOut = new List<string>();
 
         /// <summary>

@@ -15,7 +15,7 @@ public class SottoSDK : ModuleRules
     /// <summary>What the project setting Leave Out may name: modules by their backend, then models.</summary>
     private static readonly string[] Names =
     {
-        "llama", "llama_cuda", "llama_vulkan", "proxy", "onnx", "diffusion", "house", "matting"
+        "llama", "llama_cuda", "llama_vulkan", "proxy", "onnx", "diffusion", "diffusion_vulkan", "house", "matting"
     };
 
     public SottoSDK(ReadOnlyTargetRules Target) : base(Target)

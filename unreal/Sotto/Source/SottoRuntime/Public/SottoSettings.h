@@ -83,7 +83,7 @@ public:
 
     /**
      * Modules and models of the plugin that a packaged game does not contain: llama_vulkan, llama_cuda,
-     * proxy, onnx, diffusion, house, matting. Read when the game is built; not on Android.
+     * proxy, onnx, diffusion, diffusion_vulkan, house, matting. Read when the game is built; not on Android.
      */
     UPROPERTY(Config, EditAnywhere, Category = "Packaging")
     TArray<FString> LeaveOut;
