@@ -38,6 +38,8 @@ class Clock:
 class FakePlacement:
     """Runs nothing; reports what `say()` says. `address`: that of every workload that is ready."""
 
+    outlives = False
+
     def __init__(self, address: str | None = None) -> None:
         self.address = address
         self.current: dict[str, Deployment] = {}

@@ -1,10 +1,10 @@
-"""Entry point of `sotto fleet`: `serve`, `ingress`, `keys`, `quotas`, `usage`, `webhook`."""
+"""Entry point of `sotto fleet`: its subcommands."""
 
 from __future__ import annotations
 
 import argparse
 
-from . import ingress, keys, quotas, serve, usage, webhook
+from . import drain, ingress, join, keys, quotas, serve, top, up, usage, webhook
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,6 +13,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, module, what in (
         ("serve", serve, "the control plane and the gateway, with workloads on this machine"),
         ("ingress", ingress, "HAProxy before replicas of this network; sessions stay on their replica"),
+        ("up", up, "the head of a Ray cluster, with the control plane and the gateway"),
+        ("join", join, "add this machine to a Ray cluster"),
+        ("drain", drain, "move the replicas of a node to others, then end the node"),
+        ("top", top, "nodes of a Ray cluster, and replicas on them"),
         ("keys", keys, "make, list and revoke tokens of a project"),
         ("quotas", quotas, "limit the requests and tokens of a project or of one key"),
         ("usage", usage, "what projects and keys used"),

@@ -1,4 +1,4 @@
-"""`sotto fleet serve`: the control plane and the gateway, with workloads on this machine."""
+"""`sotto fleet serve`: the control plane and the gateway, with workloads on this machine or a Ray cluster."""
 
 from __future__ import annotations
 
@@ -7,26 +7,42 @@ import logging
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import ArgumentError
 from .. import arguments as types
 from .. import screen
+from . import cluster
 from .opening import add_database, database, needs_extra
+
+if TYPE_CHECKING:
+    from ...fleet.control.placement import Placement
 
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `sotto fleet serve` to `parser`."""
+    add_plane(parser)
+    parser.add_argument(
+        "--memory", type=types.count(1, types.MOST_MB), metavar="MB",
+        help="memory of all workloads together (what the machine has available)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--placement", choices=("local", "ray"), default="local",
+        help="where workloads run: processes of this machine, or its Ray cluster (%(default)s)",
+    )  # fmt: skip
+    cluster.add_head(parser)
+    cluster.add_replicas(parser)
+
+
+def add_plane(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the control plane and the gateway to `parser`."""
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (%(default)s)")
     parser.add_argument(
         "--port", type=types.count(0, 65535), default=8090, metavar="N", help="0: any free one (%(default)s)"
     )
     add_database(parser)
-    parser.add_argument(
-        "--memory", type=types.count(1, types.MOST_MB), metavar="MB",
-        help="memory of all workloads together (what the machine has available)",
-    )  # fmt: skip
     parser.add_argument(
         "--drain", type=types.seconds, default=10.0, metavar="S",
         help="how long running answers may go on when a workload or the server stops (%(default)g)",
@@ -53,6 +69,19 @@ def run(arguments: argparse.Namespace) -> int:
     """Serves until SIGINT or SIGTERM. Returns the exit status."""
     try:
         from ...fleet.control.local import LocalPlacement
+    except ModuleNotFoundError as error:
+        raise needs_extra(error) from None
+    if arguments.placement == "ray":
+        run_plane(arguments, cluster.placement(arguments, arguments.head))
+        return 0
+    with tempfile.TemporaryDirectory(prefix="sotto-fleet-") as folder:
+        run_plane(arguments, LocalPlacement(Path(folder), memory_mb=arguments.memory, drain=arguments.drain))
+    return 0
+
+
+def run_plane(arguments: argparse.Namespace, placement: Placement) -> None:
+    """Runs a control plane until SIGINT or SIGTERM."""
+    try:
         from ...fleet.control.serving import serve
         from ...fleet.control.settings import ControlSettings
         from ...server.logs import prepare
@@ -69,21 +98,19 @@ def run(arguments: argparse.Namespace) -> int:
             "tokens travel unencrypted to %s; --tls-cert and --tls-key encrypt them", arguments.host
         )
     certificate = None if arguments.tls_cert is None else (arguments.tls_cert, arguments.tls_key)
-    with tempfile.TemporaryDirectory(prefix="sotto-fleet-") as folder:
-        run_loop(
-            serve(
-                arguments.host,
-                arguments.port,
-                database(arguments),
-                LocalPlacement(Path(folder), memory_mb=arguments.memory, drain=arguments.drain),
-                ControlSettings(
-                    timeout=arguments.timeout,
-                    resume_timeout=arguments.resume_timeout,
-                    node_usd_per_hour=arguments.node_price,
-                ),
-                certificate=certificate,
-                drain=arguments.drain,
-                ready=lambda where: screen.say(f"sotto fleet: ready at {where}", flush=True),
-            )
+    run_loop(
+        serve(
+            arguments.host,
+            arguments.port,
+            database(arguments),
+            placement,
+            ControlSettings(
+                timeout=arguments.timeout,
+                resume_timeout=arguments.resume_timeout,
+                node_usd_per_hour=arguments.node_price,
+            ),
+            certificate=certificate,
+            drain=arguments.drain,
+            ready=lambda where: screen.say(f"sotto fleet: ready at {where}", flush=True),
         )
-    return 0
+    )

@@ -44,7 +44,7 @@ class Instance:
                 stderr=descriptor,
                 env=self.launch.environment,
                 start_new_session=True,  # a Ctrl-C in the terminal is for the control plane alone
-                preexec_fn=_end_with_parent if _LIBC is not None else None,
+                preexec_fn=end_with_parent if _LIBC is not None else None,
             )
         finally:
             os.close(descriptor)
@@ -126,7 +126,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Runs in the child, between fork and exec: SIGTERM when the parent ends."""
     assert _LIBC is not None
     _LIBC.prctl(_SET_PDEATHSIG, signal.SIGTERM)

@@ -67,12 +67,12 @@ def launch(deployment: Deployment, folder: Path, port: int, free_mb: int | None 
     if found is None:
         raise CannotLaunch(f"no node has the program '{program}', which backend '{deployment.backend}' needs")
     if deployment.backend == Backend.OLLAMA:
-        environment = {**_environment(), "OLLAMA_HOST": f"127.0.0.1:{port}"}
-        return Launch([found, *(words[1:] or ["serve"])], environment, f"http://127.0.0.1:{port}")
+        listening = {**inherited(), "OLLAMA_HOST": f"127.0.0.1:{port}"}
+        return Launch([found, *(words[1:] or ["serve"])], listening, f"http://127.0.0.1:{port}")
     model = ["serve", deployment.model] if program == "vllm" else ["serve", "--model-path", deployment.model]
     arguments = words[1:] or model
     command = [found, *arguments, "--host", "127.0.0.1", "--port", str(port)]
-    return Launch(command, _environment(), f"http://127.0.0.1:{port}")
+    return Launch(command, inherited(), f"http://127.0.0.1:{port}")
 
 
 def _sotto(deployment: Deployment, words: list[str], folder: Path, port: int, free_mb: int | None) -> Launch:
@@ -80,13 +80,13 @@ def _sotto(deployment: Deployment, words: list[str], folder: Path, port: int, fr
     serve = [sys.executable, "-P", "-m", "sotto.cli", "serve"]
     if words:
         command = [*serve, "--as", *words, "--host", "127.0.0.1", "--port", str(port)]
-        return Launch(command, _environment(), f"http://127.0.0.1:{port}")
+        return Launch(command, inherited(), f"http://127.0.0.1:{port}")
     socket = folder / f"{deployment.workload_id[:12]}-{deployment.generation}.sock"
     config = dict(deployment.config)
     if free_mb is not None:
         config.setdefault("budget_mb", free_mb)
     command = [*serve, "--uds", str(socket), *_options(config), "--", deployment.model]
-    return Launch(command, _environment(), f"unix:{socket}")
+    return Launch(command, inherited(), f"unix:{socket}")
 
 
 def _options(config: Mapping[str, Any]) -> list[str]:
@@ -101,5 +101,6 @@ def _options(config: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def _environment() -> dict[str, str]:
+def inherited() -> dict[str, str]:
+    """Returns the environment of this process without its secrets, as child processes get it."""
     return {name: value for name, value in os.environ.items() if not name.startswith(_PRIVATE)}

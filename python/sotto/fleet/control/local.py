@@ -23,6 +23,8 @@ class LocalPlacement:
         drain: Seconds for which running answers may go on when a process is ended.
     """
 
+    outlives = False
+
     def __init__(self, folder: Path, *, memory_mb: int | None = None, drain: float = 10.0) -> None:
         if len(os.fsencode(folder)) > _MAX_SOCKET_PATH:
             raise ArgumentError(

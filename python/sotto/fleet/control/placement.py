@@ -81,7 +81,12 @@ class Placement(Protocol):
     """Runs deployments on nodes. One reconciler at a time calls it, from one event loop.
 
     No method waits for a model: progress is reported. Reports of one workload come in order.
+
+    Attributes:
+        outlives: True if workloads go on without this process, at their addresses.
     """
+
+    outlives: bool
 
     async def start(self, report: Reporter) -> None:
         """Begins. `report` receives the progress of all deployments until `stop()`."""

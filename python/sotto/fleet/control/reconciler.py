@@ -66,7 +66,7 @@ class Reconciler:
         await self._placement.stop()
         if self._leads:
             with suppress(SQLAlchemyError, OSError):
-                await self._workloads.clear_addresses()
+                await self._forget_addresses()
                 async with self._store.write() as session:
                     await session.execute(delete(Lease).where(Lease.holder == self._id))
 
@@ -144,12 +144,16 @@ class Reconciler:
                 taken = True
         if taken and not self._leads:
             log.info("this process reconciles")
-            await self._workloads.clear_addresses()
+            await self._forget_addresses()
         if self._leads and not taken:
             log.warning("another process reconciles")
             await self._placement.stop()
         self._leads = taken
         return taken
+
+    async def _forget_addresses(self) -> None:
+        if not self._placement.outlives:
+            await self._workloads.clear_addresses()
 
     async def _note_nodes(self) -> None:
         now = self._clock()

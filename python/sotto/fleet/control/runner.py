@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..enums import Backend
 from .instance import Instance, free_port
 from .launch import CannotLaunch, launch
 from .placement import Deployment, Report, Reporter
+from .planning import PLAN_TIMEOUT, is_planned, plan_command, planned_mb
 
 log = logging.getLogger("sotto.fleet")
 NODE = "local"
 _RESTARTS = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds before each restart; after the last one, the workload failed
 _STEADY = 60.0  # seconds of service after which restarts are counted anew
 _GRACE = 1.0  # seconds in which requests that have looked up the address before still reach it
-_PLAN_TIMEOUT = 120.0  # seconds for `sotto plan`
 _START_TIMEOUT = 1800.0  # seconds until a process has to answer
 
 
@@ -146,27 +143,13 @@ class Runner:
             raise CannotLaunch(f"no node '{deployment.worker_id}'; the nodes are: {NODE}")
         if deployment.gpu_resource_id is not None:
             raise CannotLaunch(f"no node has the GPU '{deployment.gpu_resource_id}'")
-        if deployment.backend == Backend.LLAMACPP and "command" not in deployment.config:
+        if is_planned(deployment):
             await self._plan(deployment)
 
     async def _plan(self, deployment: Deployment) -> None:
         """Raises `CannotLaunch` with the words of `sotto plan` if the model does not fit, or is not here."""
         await self._say("scheduling", f"planning the memory of {deployment.model}", "plan")
-        config, budget = deployment.config, deployment.config.get("budget_mb", self._machine.free_mb())
-        words = [sys.executable, "-P", "-m", "sotto.cli", "plan", "--json"]
-        words += [] if budget is None else ["--budget", str(budget)]
-        words += ["--options", json.dumps(config["options"])] if config.get("options") else []
-        status, said, complained = await _output([*words, "--", deployment.model])
-        try:
-            plan = json.loads(said)
-        except ValueError:
-            raise CannotLaunch(
-                _last_words(complained) or f"`sotto plan` ended with status {status}"
-            ) from None
-        if not plan["fits"]:
-            raise CannotLaunch(plan["reason"])
-        taken = next((one["bytes"] for one in plan["rungs"] if one["fits"]), 0)
-        self.planned_mb = -(-int(taken) // (1 << 20))
+        self.planned_mb = planned_mb(*await _output(plan_command(deployment, self._machine.free_mb())))
 
     async def _cancel(self) -> None:
         if self._task is not None:
@@ -194,17 +177,12 @@ async def _output(command: list[str]) -> tuple[int, str, str]:
         *command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe
     )
     try:
-        said, complained = await asyncio.wait_for(process.communicate(), _PLAN_TIMEOUT)
+        said, complained = await asyncio.wait_for(process.communicate(), PLAN_TIMEOUT)
     except TimeoutError:
-        raise CannotLaunch(f"`sotto plan` did not end within {_PLAN_TIMEOUT:g} s") from None
+        raise CannotLaunch(f"`sotto plan` did not end within {PLAN_TIMEOUT:g} s") from None
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     assert process.returncode is not None
     return process.returncode, said.decode("utf-8", "replace"), complained.decode("utf-8", "replace")
-
-
-def _last_words(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1].removeprefix("sotto: ")[:500] if lines else ""

@@ -1,0 +1,157 @@
+"""What a replica takes of a node, and whether nodes have room for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..control.launch import CannotLaunch
+from ..control.placement import Deployment
+
+_MB = 1 << 20
+
+
+class RayNode(NamedTuple):
+    """A node of the cluster.
+
+    Attributes:
+        ray_id: Ray's id of the node.
+        name: Name that `sotto fleet up` or `join` gave it.
+        version: Version of Sotto, as a label.
+        host: Its address.
+        cores: Cores for replicas.
+        memory: Bytes for replicas.
+        free_cores: Cores that no replica has reserved.
+        free_memory: Bytes that no replica has reserved.
+        gpu: Id of its GPU; None: no GPU.
+        gpu_mb: Memory of its GPU in MB.
+        free_gpu: Part of its GPU that no replica has reserved.
+    """
+
+    ray_id: str
+    name: str
+    version: str
+    host: str
+    cores: float
+    memory: int
+    free_cores: float
+    free_memory: int
+    gpu: str | None = None
+    gpu_mb: int = 0
+    free_gpu: float = 0.0
+
+
+class Needs(NamedTuple):
+    """What each replica of a workload takes.
+
+    Attributes:
+        nodes: Names of the nodes that can run it.
+        cores: Cores.
+        memory_mb: Memory of the engine in MB; on a GPU, of the GPU.
+        gpu: Part of a GPU; 0: none.
+    """
+
+    nodes: tuple[str, ...]
+    cores: float
+    memory_mb: int
+    gpu: float = 0.0
+
+    def text(self) -> str:
+        """Returns the needs of one replica as words."""
+        cores = f"{self.cores:g} core{'s' if self.cores != 1 else ''}"
+        return f"{cores} and {self.memory_mb:,} MB{' of a GPU' if self.gpu else ''}"
+
+    def room(self, nodes: Iterable[RayNode], *, free: bool) -> int:
+        """Returns how many replicas the nodes hold: now (`free`), or if nothing else ran."""
+        count = 0
+        for node in nodes:
+            if node.name not in self.nodes:
+                continue
+            limits = [(node.free_cores if free else node.cores) / self.cores]
+            if self.gpu:
+                limits.append((node.free_gpu if free else 1.0) / self.gpu)
+            else:
+                limits.append((node.free_memory if free else node.memory) / (self.memory_mb * _MB))
+            count += max(0, int(min(limits) + 1e-6))
+        return count
+
+    def actor_options(self, version: str) -> dict[str, object]:
+        """Returns the options of a replica's actor: resources, and labels of the nodes that can run it."""
+        from .settings import NODE, VERSION
+
+        options: dict[str, object] = {
+            "num_cpus": self.cores,
+            "label_selector": {NODE: f"in({','.join(sorted(self.nodes))})", VERSION: version},
+        }
+        if self.gpu:
+            options["num_gpus"] = self.gpu
+        else:
+            options["memory"] = self.memory_mb * _MB
+        return options
+
+
+def candidates(deployment: Deployment, nodes: list[RayNode], version: str) -> list[RayNode]:
+    """Returns the nodes that a workload may run on, by its pins and their versions.
+
+    Raises:
+        CannotLaunch: There is none; the message says why.
+    """
+    if not nodes:
+        raise CannotLaunch("no node has joined the fleet; `sotto fleet join` adds one")
+    found = nodes
+    if deployment.worker_id is not None:
+        found = [node for node in nodes if node.name == deployment.worker_id]
+        if not found:
+            names = ", ".join(sorted(node.name for node in nodes))
+            raise CannotLaunch(f"no node '{deployment.worker_id}'; the nodes are: {names}")
+    if deployment.gpu_resource_id is not None:
+        found = [node for node in found if node.gpu == deployment.gpu_resource_id]
+        if not found:
+            where = "no node" if deployment.worker_id is None else f"node '{deployment.worker_id}' does not"
+            verb = "has" if deployment.worker_id is None else "have"
+            raise CannotLaunch(f"{where} {verb} the GPU '{deployment.gpu_resource_id}'")
+    same = [node for node in found if node.version == version]
+    if not same:
+        others = ", ".join(f"{node.name}: {node.version or 'unknown'}" for node in found)
+        raise CannotLaunch(f"no node has Sotto {version}, as the control plane has; the nodes have {others}")
+    return same
+
+
+def fit(
+    deployment: Deployment, nodes: list[RayNode], plans: dict[str, int | str], cores: float, replicas: int
+) -> Needs:
+    """Returns what a replica takes, from the plans of the nodes.
+
+    Args:
+        deployment: The workload.
+        nodes: The nodes that were asked.
+        plans: For each node, the planned MB, or why it cannot run the model.
+        cores: Cores of a replica.
+        replicas: Replicas that are to run.
+
+    Raises:
+        CannotLaunch: No node can run it; the words are those of the plans.
+    """
+    fitting = [node for node in nodes if isinstance(plans[node.name], int)]
+    if not fitting:
+        reasons = {str(plans[node.name]): node.name for node in reversed(nodes)}
+        if len(reasons) == 1:
+            raise CannotLaunch(next(iter(reasons)))
+        raise CannotLaunch("; ".join(f"node '{name}': {why}" for why, name in reversed(reasons.items())))
+    planned = max(plan for plan in plans.values() if isinstance(plan, int))
+    planned = max(planned, 1)
+    part = 0.0
+    if deployment.gpu_resource_id is not None:
+        part = min(1.0, max(0.01, round(planned / max(node.gpu_mb for node in fitting), 3)))
+    needs = Needs(tuple(sorted(node.name for node in fitting)), cores, planned, part)
+    total = needs.room(fitting, free=False)
+    if total < replicas:
+        wanted = "1 replica" if replicas == 1 else f"{replicas:,} replicas"
+        sizes = ", ".join(
+            f"{node.name} ({node.cores:g} cores, {(node.gpu_mb if part else node.memory // _MB):,} MB)"
+            for node in fitting
+        )
+        raise CannotLaunch(
+            f"{wanted} of {needs.text()} fit nowhere: the nodes have room for {total}: {sizes}"
+        )
+    return needs

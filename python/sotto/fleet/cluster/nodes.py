@@ -1,0 +1,172 @@
+"""Ray nodes of this machine: started as a process that ends with ours, listed, drained."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...errors import ArgumentError
+from ..control.instance import end_with_parent
+from ..control.launch import inherited
+from . import settings
+
+_START_TIMEOUT = 120.0  # seconds until a node has to run
+_END_TIMEOUT = 30.0  # seconds until a node has to have ended
+_OBJECT_STORE = 128 << 20  # bytes; answers do not go through it
+_MB = 1 << 20
+
+
+class Gpu(NamedTuple):
+    """The GPU of a node: its id in the fleet, and its memory in MB."""
+
+    id: str
+    memory_mb: int
+
+
+class NodeOptions(NamedTuple):
+    """A node that is to run on this machine.
+
+    Attributes:
+        name: Its name in the fleet.
+        host: Address of this machine in the private network.
+        cores: Cores for replicas; None: all.
+        memory_mb: Memory for replicas in MB; None: what Ray thinks is free.
+        gpu: Its GPU; None: replicas run on the CPU.
+    """
+
+    name: str
+    host: str
+    cores: int | None = None
+    memory_mb: int | None = None
+    gpu: Gpu | None = None
+
+
+class NodeProcess:
+    """A Ray node as a child process. Used in a `with` statement, which ends the node.
+
+    Args:
+        options: The node.
+        token_file: File of the cluster's token.
+        folder: Folder of logs and sockets, for the head.
+        head: `HOST:PORT` of the head to join; None: this node is the head.
+        port: Port of the head, if this node is the head.
+    """
+
+    def __init__(
+        self, options: NodeOptions, token_file: Path, folder: Path, *, head: str | None = None, port: int = 0
+    ) -> None:
+        self._environment = {**inherited(), **settings.variables(token_file)}
+        self._command = _command(options, head, port, folder)
+        self._log = folder / "node.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> NodeProcess:
+        """Starts the node; returns once it runs.
+
+        Raises:
+            ArgumentError: It ended, or did not run in time.
+        """
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self._environment,
+                start_new_session=True,  # a Ctrl-C in the terminal is for this process alone
+                preexec_fn=end_with_parent,
+            )
+        end = time.monotonic() + _START_TIMEOUT
+        while b"Ray runtime started" not in self._log.read_bytes():
+            if self._process.poll() is not None or time.monotonic() > end:
+                self.__exit__()
+                lines = [one for one in self._log.read_text(errors="replace").splitlines() if one.strip()]
+                raise ArgumentError(
+                    f"the Ray node did not start: {lines[-1][:500] if lines else 'no reason'}"
+                )
+            time.sleep(0.1)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Ends the node and its replicas."""
+        assert self._process is not None
+        self._process.terminate()
+        try:
+            self._process.wait(_END_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def wait(self) -> int:
+        """Waits for the end of the node. Returns its exit status."""
+        assert self._process is not None
+        return self._process.wait()
+
+
+def _command(options: NodeOptions, head: str | None, port: int, folder: Path) -> list[str]:
+    labels = {settings.NODE: options.name, settings.VERSION: settings.version_label()}
+    if options.gpu is not None:
+        labels |= {settings.GPU: options.gpu.id, settings.GPU_MB: str(options.gpu.memory_mb)}
+    words = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
+    if head is None:
+        words += ["--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}"]
+    else:
+        words += [f"--address={head}"]
+    words += [f"--node-ip-address={options.host}", f"--object-store-memory={_OBJECT_STORE}"]
+    words += ["--dashboard-agent-listen-port=0", "--metrics-export-port=0"]
+    words += [f"--labels={','.join(f'{name}={value}' for name, value in labels.items())}"]
+    words += [f"--num-gpus={0 if options.gpu is None else 1}"]
+    words += [] if options.cores is None else [f"--num-cpus={options.cores}"]
+    words += [] if options.memory_mb is None else [f"--memory={options.memory_mb * _MB}"]
+    return words
+
+
+def names(head: str, token_file: Path) -> dict[str, str]:
+    """Returns Ray's id of each node that answers, by name.
+
+    Raises:
+        ArgumentError: No head answers, or the token is another one.
+    """
+    found = {}
+    for id, node in _client(head, token_file).get_all_node_info(timeout=10).items():
+        labels = dict(node.labels)
+        if node.state == 0 and settings.NODE in labels:  # 0: alive
+            found[labels[settings.NODE]] = id.hex()
+    return found
+
+
+def drain(head: str, token_file: Path, name: str, seconds: float) -> None:
+    """Begins to move the replicas of a node to others; ends the node after some seconds.
+
+    Raises:
+        ArgumentError: There is no such node, or Ray refuses.
+    """
+    known = names(head, token_file)
+    if name not in known:
+        raise ArgumentError(f"no node '{name}'; the nodes are: {', '.join(sorted(known))}")
+    from ray.core.generated import autoscaler_pb2
+
+    reason = autoscaler_pb2.DrainNodeReason.Value("DRAIN_NODE_REASON_PREEMPTION")
+    deadline = int((time.time() + seconds) * 1000)
+    accepted, why = _client(head, token_file).drain_node(known[name], reason, "sotto fleet drain", deadline)
+    if not accepted:
+        raise ArgumentError(f"node '{name}' cannot be drained: {why}")
+
+
+def _client(head: str, token_file: Path) -> Any:
+    os.environ.update(settings.variables(token_file))
+    settings.check_installed()
+    from ray._raylet import GcsClient  # no public call reads the nodes without being one
+
+    try:
+        return GcsClient(address=head)
+    except Exception as error:
+        raise ArgumentError(
+            f"no head of a fleet answers at {head} with the token of {token_file}: "
+            f"{(str(error).splitlines() or [''])[0][:300]}"
+        ) from None
