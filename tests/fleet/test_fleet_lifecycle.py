@@ -18,7 +18,7 @@ import pytest
 import sotto.fleet as fleet
 from fleet_control import Control
 from fleet_mock import spec
-from fleet_served import serving
+from fleet_process import serving
 from sotto.fleet.control.local import LocalPlacement
 from sotto.fleet.control.placement import Deployment
 

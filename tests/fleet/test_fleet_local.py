@@ -17,7 +17,7 @@ import pytest
 
 import sotto.fleet as fleet
 from fleet_mock import spec
-from fleet_served import Served, serving
+from fleet_process import Served, serving
 from sotto import cli
 from tiny_encoder import RANK, TinyEncoder
 

@@ -19,7 +19,7 @@ import pytest
 import sotto.fleet as fleet
 from fleet_faces import FACES
 from fleet_mock import spec
-from fleet_served import Served, serving
+from fleet_process import Served, serving
 from sotto.fleet import _answers
 
 PACE = 3  # tokens per second: slow enough to be killed amid an answer

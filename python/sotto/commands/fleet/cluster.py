@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -102,14 +104,20 @@ def interrupt_on_sigterm() -> None:
     signal.signal(signal.SIGTERM, interrupt)
 
 
-def placement(arguments: argparse.Namespace, head: str) -> RayPlacement:
-    """Returns the placement on a cluster. Raises `ArgumentError` if Ray is missing."""
-    from ...fleet.cluster import settings
-
+@contextlib.contextmanager
+def placement(arguments: argparse.Namespace, head: str) -> Iterator[RayPlacement]:
+    """Yields the placement on a cluster; disconnects at the end. Raises `ArgumentError` if Ray is missing."""
+    try:
+        from ...fleet.cluster import settings
+    except ModuleNotFoundError as error:
+        raise needs_extra(error) from None
     os.environ.update(settings.variables(token_file(arguments)))  # Ray reads them when it is imported
     settings.check_installed()
     from ...fleet.cluster.cluster import Cluster
     from ...fleet.cluster.placement import RayPlacement
 
-    cluster = Cluster(head, token_file(arguments), arguments.drain)
-    return RayPlacement(cluster, cores=float(arguments.replica_cores))
+    made = Cluster(head, token_file(arguments), arguments.drain)
+    try:
+        yield RayPlacement(made, cores=float(arguments.replica_cores))
+    finally:
+        made.disconnect()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import tempfile
 from pathlib import Path
 
 from ...errors import ArgumentError
+from .. import arguments as types
 from .. import screen
 from . import cluster
+
+_EVERY = 5.0  # seconds between two looks whether the node is still in the fleet
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("head", metavar="HOST:PORT", help="head of the cluster, as `sotto fleet up` says it")
     cluster.add_node(parser)
     cluster.add_token(parser)
+    parser.add_argument(
+        "--drain", type=types.seconds, default=30.0, metavar="S",
+        help="after SIGTERM, time for replicas to start on other nodes and for running answers (%(default)g)",
+    )  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -31,10 +39,15 @@ def run(arguments: argparse.Namespace) -> int:
     cluster.interrupt_on_sigterm()
     with (
         tempfile.TemporaryDirectory(prefix="sotto-ray-") as folder,
-        NodeProcess(options, token, Path(folder), head=arguments.head) as node,
+        NodeProcess(options, token, Path(folder), head=arguments.head, drain=arguments.drain) as node,
     ):
         screen.say(f"sotto fleet: node '{options.name}' joined {arguments.head}", flush=True)
         try:
-            return node.wait()
+            while not node.ended(_EVERY):
+                with contextlib.suppress(ArgumentError):  # a head that is lost may come back
+                    if options.name not in names(arguments.head, token):
+                        screen.say(f"sotto fleet: node '{options.name}' was drained", flush=True)
+                        return 0
         except KeyboardInterrupt:
             return 0
+    raise ArgumentError(f"node '{options.name}' ended: the head at {arguments.head} is lost")

@@ -72,7 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         raise needs_extra(error) from None
     if arguments.placement == "ray":
-        run_plane(arguments, cluster.placement(arguments, arguments.head))
+        with cluster.placement(arguments, arguments.head) as made:
+            run_plane(arguments, made)
         return 0
     with tempfile.TemporaryDirectory(prefix="sotto-fleet-") as folder:
         run_plane(arguments, LocalPlacement(Path(folder), memory_mb=arguments.memory, drain=arguments.drain))

@@ -42,5 +42,6 @@ def run(arguments: argparse.Namespace) -> int:
             f"sotto fleet join {head} --name NAME --address IP",
             flush=True,
         )
-        serve.run_plane(arguments, cluster.placement(arguments, head))
+        with cluster.placement(arguments, head) as made:
+            serve.run_plane(arguments, made)
     return 0

@@ -61,6 +61,7 @@ class Cluster:
         """
         os.environ.update(settings.variables(self._token_file))  # Ray reads them when it is imported
         settings.check_installed()
+        settings.check_reachable(self._address)
         import ray
 
         try:
@@ -81,14 +82,22 @@ class Cluster:
     def start_serve(self) -> None:
         """Starts Ray Serve if it does not run. Its proxy answers this machine alone."""
         from ray import serve
+        from ray.serve.context import _get_global_client
 
-        options = {"host": "127.0.0.1", "port": free_port()}
-        serve.start(proxy_location="HeadOnly", http_options=options)
+        if _get_global_client(raise_if_no_controller_running=False) is None:
+            options = {"host": "127.0.0.1", "port": free_port()}
+            serve.start(proxy_location="HeadOnly", http_options=options)
         self._port = int(self._details()["http_options"]["port"])
 
     def address(self, name: str) -> str:
         """Returns where this machine finds an application."""
         return f"http://127.0.0.1:{self._port}/{name}"
+
+    def disconnect(self) -> None:
+        """Ends the connection. Applications go on."""
+        import ray
+
+        ray.shutdown()
 
     def applications(self) -> dict[str, Application]:
         """Returns the applications of the cluster, by name."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import signal
 import subprocess
@@ -11,12 +13,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import ArgumentError
-from ..control.instance import end_with_parent
+from ..control.instance import end_with_parent, free_port
 from ..control.launch import inherited
 from . import settings
 
 _START_TIMEOUT = 120.0  # seconds until a node has to run
-_END_TIMEOUT = 30.0  # seconds until a node has to have ended
+_END_TIMEOUT = 30.0  # seconds until a drained node has to have ended
 _OBJECT_STORE = 128 << 20  # bytes; answers do not go through it
 _MB = 1 << 20
 
@@ -55,12 +57,25 @@ class NodeProcess:
         folder: Folder of logs and sockets, for the head.
         head: `HOST:PORT` of the head to join; None: this node is the head.
         port: Port of the head, if this node is the head.
+        drain: Seconds in which replicas start elsewhere and answers end, before the node does; 0: at once.
     """
 
     def __init__(
-        self, options: NodeOptions, token_file: Path, folder: Path, *, head: str | None = None, port: int = 0
+        self,
+        options: NodeOptions,
+        token_file: Path,
+        folder: Path,
+        *,
+        head: str | None = None,
+        port: int = 0,
+        drain: float = 0.0,
     ) -> None:
-        self._environment = {**inherited(), **settings.variables(token_file)}
+        self._environment = {
+            **inherited(),
+            **settings.variables(token_file),
+            "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": str(drain),
+        }
+        self._end_timeout = drain + _END_TIMEOUT
         self._command = _command(options, head, port, folder)
         self._log = folder / "node.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -93,19 +108,21 @@ class NodeProcess:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        """Ends the node and its replicas."""
+        """Drains the node, then ends it with its replicas."""
         assert self._process is not None
         self._process.terminate()
         try:
-            self._process.wait(_END_TIMEOUT)
+            self._process.wait(self._end_timeout)
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
-    def wait(self) -> int:
-        """Waits for the end of the node. Returns its exit status."""
+    def ended(self, seconds: float) -> bool:
+        """Waits for the end of the node, at most for some seconds. Returns True if it has ended."""
         assert self._process is not None
-        return self._process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        return self._process.returncode is not None
 
 
 def _command(options: NodeOptions, head: str | None, port: int, folder: Path) -> list[str]:
@@ -115,6 +132,7 @@ def _command(options: NodeOptions, head: str | None, port: int, folder: Path) ->
     words = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
     if head is None:
         words += ["--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}"]
+        words += [f"--ray-client-server-port={free_port()}"]  # else 10001; it cannot be turned off
     else:
         words += [f"--address={head}"]
     words += [f"--node-ip-address={options.host}", f"--object-store-memory={_OBJECT_STORE}"]
@@ -161,10 +179,10 @@ def drain(head: str, token_file: Path, name: str, seconds: float) -> None:
 def _client(head: str, token_file: Path) -> Any:
     os.environ.update(settings.variables(token_file))
     settings.check_installed()
-    from ray._raylet import GcsClient  # no public call reads the nodes without being one
-
+    settings.check_reachable(head)
+    raylet: Any = importlib.import_module("ray._raylet")  # no public call reads the nodes without being one
     try:
-        return GcsClient(address=head)
+        return raylet.GcsClient(address=head)
     except Exception as error:
         raise ArgumentError(
             f"no head of a fleet answers at {head} with the token of {token_file}: "

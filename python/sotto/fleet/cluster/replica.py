@@ -22,7 +22,9 @@ class Replica:
     The proxy alone reaches a replica, and the gateway before it has checked the key.
     """
 
-    async def __init__(self, model: str, options: Mapping[str, Any], engine: Mapping[str, Any]) -> None:
+    async def __init__(  # type: ignore[misc]  # Ray Serve awaits it
+        self, model: str, options: Mapping[str, Any], engine: Mapping[str, Any]
+    ) -> None:
         """Loads the model; the event loop goes on meanwhile."""
         self._engine = aio.Engine(max_requests=MAX_REQUESTS, **engine)
         self._service = Service(self._engine, Settings(hosts=("*",), max_requests=MAX_REQUESTS))

@@ -7,6 +7,7 @@ import ipaddress
 import os
 import re
 import secrets
+import socket
 from pathlib import Path
 
 from ...errors import ArgumentError
@@ -14,6 +15,7 @@ from ...errors import ArgumentError
 NEEDS = "needs the extra 'fleet-ray', and Python 3.11 or later: pip install sotto-runtime[fleet,fleet-ray]"
 NODE, VERSION, GPU, GPU_MB = "sotto-node", "sotto-version", "sotto-gpu", "sotto-gpu-mb"  # labels of a node
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")  # values of Ray's labels
+_CONNECT_TIMEOUT = 5.0  # seconds
 _MIN_TOKEN = 32  # characters
 
 
@@ -80,12 +82,25 @@ def check_private(host: str) -> str:
         address = ipaddress.ip_address(host)
     except ValueError:
         raise ArgumentError(f"invalid address '{host}': expected an IP address of this machine") from None
-    if not address.is_private or address.is_unspecified or address.is_loopback:
+    if not address.is_private or address.is_unspecified or host in ("127.0.0.1", "::1"):
         raise ArgumentError(
-            f"invalid address '{host}': expected one of a private network, as 10.0.0.5; Ray's ports are for "
-            "machines of the fleet alone"
+            f"invalid address '{host}': expected one of a private network, as 10.0.0.5, or 127.0.0.2 for a "
+            "fleet of this machine alone; Ray's ports are for machines of the fleet"
         )
     return host
+
+
+def check_reachable(head: str) -> None:
+    """Raises `ArgumentError` if nothing listens at `HOST:PORT`; Ray would wait for a minute."""
+    host, _, port = head.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ArgumentError(f"invalid head '{head}': expected HOST:PORT, as `sotto fleet up` says it")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_TIMEOUT).close()
+    except OSError as error:
+        raise ArgumentError(
+            f"no head of a fleet answers at {head}: {error.strerror or error}; `sotto fleet up` starts one"
+        ) from None
 
 
 def version_label() -> str:

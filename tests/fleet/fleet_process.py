@@ -1,4 +1,4 @@
-"""`sotto fleet serve` in a process of its own."""
+"""Runs `sotto fleet serve` as a process, for tests."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def descendants(pid: int) -> list[int]:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, *words: str) -> Iterator[Served]:
-    """Starts `sotto fleet serve` on a free port, with further arguments."""
+def serving(folder: Path, *words: str, name: str = "serve") -> Iterator[Served]:
+    """Starts `sotto fleet serve`, or another subcommand with a control plane, on a free port."""
     database = str(folder / "fleet.db")
-    command = [sys.executable, "-m", "sotto.cli", "fleet", "serve", "--port", "0", "--database", database]
+    command = [sys.executable, "-m", "sotto.cli", "fleet", name, "--port", "0", "--database", database]
     command += words
     env = {**os.environ, "PYTHONUNBUFFERED": "1", "TMPDIR": "/tmp"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as process:
         assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line.startswith(READY), line
+        line = next((one for one in process.stdout if one.startswith(READY)), "")
+        assert line, "the control plane ended before it was ready"
         try:
             yield Served(line.removeprefix(READY).strip(), process, database)
         finally:

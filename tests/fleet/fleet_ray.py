@@ -1,0 +1,163 @@
+"""A Ray cluster of two nodes on this machine, for tests, and clients of a control plane on it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import sotto.fleet as fleet
+from fleet_mock import spec
+from fleet_process import Served
+from sotto.fleet.cluster import settings
+from sotto.fleet.cluster.nodes import Gpu, NodeOptions, NodeProcess
+from sotto.fleet.control.instance import free_port
+
+HEAD, SECOND = "127.0.0.2", "127.0.0.3"  # Ray replaces 127.0.0.1 by another address of the machine
+GPU = Gpu("gpu0", 1024)  # is not there: Ray only counts it
+_LOOP = """
+import json, sys
+from pathlib import Path
+from sotto.fleet.cluster.cluster import Cluster
+cluster = Cluster(sys.argv[1], Path(sys.argv[2]), 1.0)
+cluster.connect()
+for line in sys.stdin:
+    print(json.dumps(eval(line)), flush=True)
+"""
+
+
+class RayFleet:
+    """The cluster. `ask()` evaluates an expression in a process that is connected to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.token = folder / "token"
+        self.head = f"{HEAD}:{free_port()}"
+        self._folder = folder
+        self._left = contextlib.ExitStack()
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> RayFleet:
+        settings.make_token(self.token)
+        with contextlib.ExitStack() as left:
+            for name, host, gpu, head in (("a", HEAD, None, None), ("b", SECOND, GPU, self.head)):
+                folder = Path(left.enter_context(_short_folder()))
+                options = NodeOptions(name, host, 2, 1000, gpu)
+                port = int(self.head.rpartition(":")[2])
+                left.enter_context(NodeProcess(options, self.token, folder, head=head, port=port))
+            self._left = left.pop_all()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+        self._left.close()
+
+    def words(self) -> list[str]:
+        """Returns the arguments of `sotto fleet serve` for this cluster."""
+        return ["--placement", "ray", "--head", self.head, "--token-file", str(self.token), "--drain", "5"]
+
+    def ask(self, expression: str) -> Any:
+        """Returns the value of an expression about `cluster`."""
+        if self._process is None:
+            pipe = subprocess.PIPE
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _LOOP, self.head, str(self.token)], stdin=pipe, stdout=pipe, text=True
+            )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(expression + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def applications(self) -> dict[str, dict[str, Any]]:
+        """Returns the applications by name: process ids, and options of their actors."""
+        said = "{n: {'pids': list(a.running), 'options': a.options, 'state': a.status} "
+        found: dict[str, dict[str, Any]] = self.ask(said + "for n, a in cluster.applications().items()}")
+        return found
+
+    def pids(self) -> list[int]:
+        """Returns the process ids of all replicas."""
+        return sorted(pid for one in self.applications().values() for pid in one["pids"])
+
+
+class Studio:
+    """Clients of one project of a control plane."""
+
+    def __init__(self, served: Served) -> None:
+        new = () if "project acme" in served.command("usage") else ("--new-project",)
+        sdk = served.command("keys", "create", "acme", "--kind", "sdk", *new)
+        key = served.command("keys", "create", "acme")
+        self._url, self._sdk = served.url, sdk
+        self.workloads = fleet.ManagementClient(base_url=served.url, sdk_token=sdk, project="acme")
+        self._data = fleet.DataClient(base_url=served.url, project="acme", api_key=key)
+
+    def run(self, slug: str, **fields: Any) -> list[tuple[str, str]]:
+        """Provisions a workload with the house model; returns its phases and messages once it is ready."""
+        said: list[tuple[str, str]] = []
+        self.workloads.ensure(spec(slug=slug, **{"model": "sotto/house", **fields}))
+        self.workloads.wait_until_ready(
+            slug, timeout=120, on_progress=lambda event: said.append((event.phase, event.message))
+        )
+        return said
+
+    def listed(self) -> dict[str, dict[str, Any]]:
+        """Returns the workloads by slug."""
+        headers = {"Authorization": f"Bearer {self._sdk}"}
+        asked = urllib.request.Request(self._url + "/api/projects/acme/workloads", headers=headers)
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            return {one["slug"]: one for one in json.load(answer)}
+
+    def say(self, slug: str, tokens: int = 2) -> str:
+        """Returns an answer of a workload."""
+        answer = self._data.endpoint(slug).generate_text(prompt="Hi", temperature=0.0, max_tokens=tokens)
+        assert answer.finish_reason in ("stop", "length")
+        return answer.text
+
+    @contextlib.contextmanager
+    def load(self, slug: str, callers: int = 3) -> Iterator[list[str]]:
+        """Asks a workload meanwhile. Yields the answers; raises the first error at the end."""
+        answers: list[str] = []
+        errors: list[Exception] = []
+        ended = threading.Event()
+
+        def call() -> None:
+            while not ended.is_set():
+                try:
+                    answers.append(self.say(slug, 8))
+                except Exception as error:
+                    errors.append(error)
+                    return
+
+        threads = [threading.Thread(target=call) for _ in range(callers)]
+        for one in threads:
+            one.start()
+        try:
+            yield answers
+        finally:
+            ended.set()
+            for one in threads:
+                one.join()
+        if errors:
+            raise errors[0]
+
+
+def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """Waits until a condition is true. Returns its value."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "it did not become true in time"
+        time.sleep(0.1)
+    return found
+
+
+def _short_folder() -> contextlib.AbstractContextManager[str]:
+    import tempfile
+
+    return tempfile.TemporaryDirectory(prefix="sotto-ray-", dir="/tmp", ignore_cleanup_errors=True)
