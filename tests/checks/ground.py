@@ -120,7 +120,8 @@ def make_venv() -> None:
     print("setting up a virtual environment", flush=True)
     shutil.rmtree(VENV, ignore_errors=True)
     run([sys.executable, "-m", "venv", str(VENV)])
-    run([str(PYTHON), "-m", "pip", "install", "-q", *requirements("dev", "server", "agent", "fleet")])
+    wanted = requirements("dev", "server", "agent", "fleet", "fleet-ray")
+    run([str(PYTHON), "-m", "pip", "install", "-q", *wanted])
     stamp.write_text(mark)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -15,13 +16,12 @@ from typing import Any
 
 import sotto.fleet as fleet
 from fleet_mock import spec
-from fleet_process import Served
-from sotto.fleet.cluster import settings
-from sotto.fleet.cluster.nodes import Gpu, NodeOptions, NodeProcess
+from fleet_process import Served, serving
 from sotto.fleet.control.instance import free_port
 
 HEAD, SECOND = "127.0.0.2", "127.0.0.3"  # Ray replaces 127.0.0.1 by another address of the machine
-GPU = Gpu("gpu0", 1024)  # is not there: Ray only counts it
+GPU = "gpu0"  # is not there: Ray only counts it
+_SIZE = ["--cores", "2", "--node-memory", "1000"]
 _LOOP = """
 import json, sys
 from pathlib import Path
@@ -34,23 +34,24 @@ for line in sys.stdin:
 
 
 class RayFleet:
-    """The cluster. `ask()` evaluates an expression in a process that is connected to it."""
+    """The cluster: `sotto fleet up` as node `a`, `sotto fleet join` as node `b`, of 2 cores each."""
 
     def __init__(self, folder: Path) -> None:
-        self.token = folder / "token"
         self.head = f"{HEAD}:{free_port()}"
+        self._token = ["--token-file", str(folder / "token")]
         self._folder = folder
         self._left = contextlib.ExitStack()
         self._process: subprocess.Popen[str] | None = None
+        self.served: Served
+        self.node_b: subprocess.Popen[str]
 
     def __enter__(self) -> RayFleet:
-        settings.make_token(self.token)
         with contextlib.ExitStack() as left:
-            for name, host, gpu, head in (("a", HEAD, None, None), ("b", SECOND, GPU, self.head)):
-                folder = Path(left.enter_context(_short_folder()))
-                options = NodeOptions(name, host, 2, 1000, gpu)
-                port = int(self.head.rpartition(":")[2])
-                left.enter_context(NodeProcess(options, self.token, folder, head=head, port=port))
+            words = ["--name", "a", "--address", HEAD, *_SIZE, "--head-port", self.head.rpartition(":")[2]]
+            self.served = left.enter_context(
+                serving(self._folder, *words, *self._token, "--drain", "5", name="up")
+            )
+            self.node_b = left.enter_context(self._joined())
             self._left = left.pop_all()
         return self
 
@@ -60,16 +61,42 @@ class RayFleet:
             self._process.communicate()
         self._left.close()
 
+    @contextlib.contextmanager
+    def _joined(self) -> Iterator[subprocess.Popen[str]]:
+        """Runs node `b`. Yields its process."""
+        words = ["--name", "b", "--address", SECOND, *_SIZE, "--gpu", f"{GPU}=1024", "--drain", "0.5"]
+        with self._start("join", self.head, *words) as process:
+            try:
+                assert process.stdout is not None
+                line = process.stdout.readline()
+                assert line == f"sotto fleet: node 'b' joined {self.head}\n", process.communicate()
+                yield process
+            finally:
+                process.terminate()
+                assert process.wait(60) == 0
+
+    def command(self, name: str, *words: str) -> tuple[int, str, str]:
+        """Runs a subcommand of `sotto fleet`. Returns its exit status and what it prints."""
+        with self._start(name, *words) as process:
+            said, complained = process.communicate(timeout=60)
+        return process.returncode, said, complained
+
     def words(self) -> list[str]:
         """Returns the arguments of `sotto fleet serve` for this cluster."""
-        return ["--placement", "ray", "--head", self.head, "--token-file", str(self.token), "--drain", "5"]
+        return ["--placement", "ray", "--head", self.head, *self._token, "--drain", "5"]
+
+    def _start(self, name: str, *words: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "sotto.cli", "fleet", name, *words, *self._token]
+        env = {**os.environ, "PYTHONUNBUFFERED": "1", "TMPDIR": "/tmp"}
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=env)
 
     def ask(self, expression: str) -> Any:
         """Returns the value of an expression about `cluster`."""
         if self._process is None:
             pipe = subprocess.PIPE
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _LOOP, self.head, str(self.token)], stdin=pipe, stdout=pipe, text=True
+                [sys.executable, "-c", _LOOP, self.head, self._token[1]], stdin=pipe, stdout=pipe, text=True
             )
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(expression + "\n")
@@ -155,9 +182,3 @@ def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
         assert time.monotonic() < end, "it did not become true in time"
         time.sleep(0.1)
     return found
-
-
-def _short_folder() -> contextlib.AbstractContextManager[str]:
-    import tempfile
-
-    return tempfile.TemporaryDirectory(prefix="sotto-ray-", dir="/tmp", ignore_cleanup_errors=True)

@@ -14,8 +14,8 @@ import pytest
 
 import sotto.fleet as fleet
 from fleet_mock import spec
-from fleet_process import Served, serving
-from fleet_ray import GPU, RayFleet, Studio, until
+from fleet_process import serving
+from fleet_ray import GPU, HEAD, SECOND, RayFleet, Studio, until
 
 pytest.importorskip("ray", reason="the extra 'fleet-ray' is not installed")
 HOUSE = Path(__file__).resolve().parents[2] / "samples" / "house_model" / "house.gguf"
@@ -29,16 +29,9 @@ def ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayFleet]:
 
 
 @pytest.fixture(scope="module")
-def served(ray: RayFleet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A control plane on the cluster."""
-    with serving(tmp_path_factory.mktemp("served"), *ray.words()) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def clients(served: Served) -> Studio:
-    """Clients of the control plane."""
-    return Studio(served)
+def clients(ray: RayFleet) -> Studio:
+    """Clients of its control plane."""
+    return Studio(ray.served)
 
 
 @pytest.fixture
@@ -51,31 +44,44 @@ def studio(clients: Studio, ray: RayFleet) -> Iterator[Studio]:
 
 
 def test_provision_call_delete(studio: Studio, ray: RayFleet) -> None:
+    """Meanwhile, the replica is killed, and others delete the application."""
     phases = list(dict.fromkeys(phase for phase, _ in studio.run("smith")))
     assert phases == ["scheduling", "provisioning", "bootstrapping", "ready"]
     assert len(studio.say("smith", 12)) > 5
     ((name, app),) = ray.applications().items()
     assert name.endswith("-1") and app["options"]["num_cpus"] == 1 and len(app["pids"]) == 1
-    assert app["options"]["memory"] % (1 << 20) == 0 and app["options"]["memory"] >> 20 > 20  # of the plan
+    assert 20 < app["options"]["memory"] / (1 << 20) < 500  # of the plan
+    (killed,) = app["pids"]
+    os.kill(killed, signal.SIGKILL)
+    (second,) = until(lambda: [one for one in ray.pids() if one != killed])
+    assert studio.say("smith")
+    ray.ask(f"cluster.delete({name!r})")
+    (third,) = until(lambda: [one for one in ray.pids() if one != second])
+    until(lambda: studio.listed()["smith"]["phase"] == "ready")
+    assert studio.say("smith")
     assert studio.workloads.delete("smith") is True
-    assert ray.applications() == {} and not Path(f"/proc/{app['pids'][0]}").exists()
+    assert ray.applications() == {} and not Path(f"/proc/{third}").exists()
     with pytest.raises(fleet.ApiError):
         studio.say("smith")
 
 
 def test_a_new_version_takes_over_while_the_old_one_answers(studio: Studio, ray: RayFleet) -> None:
+    """Then replicas are added and ended: those that run go on."""
     studio.run("rolling")
     before = ray.pids()
     with studio.load("rolling") as answers:
         studio.run("rolling", config={"options": {"context": 1024}})
-        until(lambda: len(ray.pids()) == 1)
+        (first,) = until(lambda: [one for one in ray.pids() if one not in before])
+        until(lambda: ray.pids() == [first])
         count = len(answers)
+        for replicas in (3, 1):
+            fields = {"model": "sotto/house", "execution_policy_config": {"replicas": replicas}}
+            studio.workloads.ensure(spec(slug="rolling", **fields))
+            until(lambda replicas=replicas: len(ray.pids()) == replicas)
+            assert replicas == 1 or first in ray.pids()
         until(lambda: len(answers) > count + 10)
-    assert ray.pids() != before and count > 10 and all(answers)
-    with (
-        studio.load("rolling") as answers,
-        pytest.raises(fleet.ApiError, match="'/nowhere.gguf' does not exist"),
-    ):
+    assert count > 10 and all(answers) and len(ray.applications()) == 1
+    with studio.load("rolling") as answers, pytest.raises(fleet.ApiError, match=r"'/nowhere\.gguf' does not"):
         studio.run("rolling", model="/nowhere.gguf")
     assert answers and studio.say("rolling")
 
@@ -97,37 +103,9 @@ def test_a_version_that_fails_to_start(studio: Studio, ray: RayFleet, tmp_path: 
     assert answers and set(ray.pids()) < set(before) and len(ray.applications()) == 1
 
 
-def test_a_replica_that_dies_is_started_again(studio: Studio, ray: RayFleet) -> None:
-    studio.run("mortal")
-    (pid,) = ray.pids()
-    os.kill(pid, signal.SIGKILL)
-    (again,) = until(lambda: [one for one in ray.pids() if one != pid])
-    assert studio.say("mortal") and again != pid
-    until(lambda: studio.listed()["mortal"]["phase"] == "ready")
-
-
-def test_replicas_are_added_and_ended(studio: Studio, ray: RayFleet) -> None:
-    """The number changes; the replicas that run go on."""
-    studio.run("many")
-    (first,) = ray.pids()
-    with studio.load("many") as answers:
-        studio.workloads.ensure(
-            spec(slug="many", model="sotto/house", execution_policy_config={"replicas": 3})
-        )
-        until(lambda: len(ray.pids()) == 3)
-        assert first in ray.pids()
-        until(lambda: "3 of 3 replicas" in studio.listed()["many"]["message"])
-        studio.workloads.ensure(
-            spec(slug="many", model="sotto/house", execution_policy_config={"replicas": 1})
-        )
-        until(lambda: len(ray.pids()) == 1)
-    assert answers and len(ray.applications()) == 1
-
-
 def test_pins(studio: Studio, ray: RayFleet) -> None:
     assert studio.run("pinned", worker_id="b")[-1] == ("ready", "serving sotto/house on 'b'")
-    assert studio.run("pinned", worker_id="a")[-1] == ("ready", "serving sotto/house on 'a'")
-    studio.run("card", gpu_resource_id=GPU.id)
+    studio.run("card", gpu_resource_id=GPU)
     options = next(one["options"] for one in ray.applications().values() if "num_gpus" in one["options"])
     assert 0.02 < options["num_gpus"] < 0.5 and "memory" not in options
     assert options["label_selector"]["sotto-node"] == "in(b)"
@@ -142,7 +120,7 @@ def test_pins(studio: Studio, ray: RayFleet) -> None:
         ({"execution_policy_config": {"replicas": 5}}, "5 replicas of 1 core .* room for 4"),
         ({"worker_id": "w7"}, "no node 'w7'; the nodes are: a, b"),
         ({"gpu_resource_id": "gpu9"}, "no node has the GPU 'gpu9'"),
-        ({"gpu_resource_id": GPU.id, "worker_id": "a"}, "node 'a' does not have the GPU 'gpu0'"),
+        ({"gpu_resource_id": GPU, "worker_id": "a"}, "node 'a' does not have the GPU 'gpu0'"),
         ({"backend": "vllm"}, "backend 'vllm' does not run"),
         ({"command": "llama-server -m x"}, "placement 'ray'"),
     ],
@@ -150,15 +128,6 @@ def test_pins(studio: Studio, ray: RayFleet) -> None:
 def test_what_no_node_can_run(studio: Studio, ray: RayFleet, fields: dict[str, Any], words: str) -> None:
     with pytest.raises(fleet.ApiError, match=words):
         studio.run("cannot", **fields)
-
-
-def test_an_application_that_others_delete_is_deployed_again(studio: Studio, ray: RayFleet) -> None:
-    studio.run("drifting")
-    before = ray.pids()
-    ray.ask("[cluster.delete(name) for name in cluster.applications()]")
-    until(lambda: ray.pids() not in ([], before))
-    until(lambda: studio.listed()["drifting"]["phase"] == "ready")
-    assert studio.say("drifting")
 
 
 def test_another_control_plane_takes_over(ray: RayFleet, tmp_path: Path) -> None:
@@ -177,3 +146,26 @@ def test_another_control_plane_takes_over(ray: RayFleet, tmp_path: Path) -> None
             assert answers and ray.applications() == before
             assert studio.workloads.delete("shared")
             assert ray.applications() == {}
+
+
+def test_a_node_is_drained(studio: Studio, ray: RayFleet) -> None:
+    """Its replica moves to another node, and no answer breaks."""
+    assert (
+        "a node of this name is in the fleet"
+        in ray.command("join", ray.head, "--name", "b", "--address", SECOND)[2]
+    )
+    assert "no node 'c'; the nodes are: a, b" in ray.command("drain", "c", "--head", ray.head)[2]
+    studio.run("small", worker_id="a")
+    assert studio.run("moving", config={"threads": 2})[-1] == ("ready", "serving sotto/house on 'b'")
+    said = ray.command("top", "--head", ray.head)[1]
+    rows = [line.split() for line in said.splitlines() if line.strip()]
+    assert [row[:5] for row in rows[1:3]] == [["a", HEAD, "1", "of", "2"], ["b", SECOND, "2", "of", "2"]]
+    studio.workloads.delete("small")
+    (before,) = ray.pids()
+    with studio.load("moving") as answers:
+        status, said, _ = ray.command("drain", "b", "--seconds", "30", "--head", ray.head)
+        assert status == 0 and said == "node 'b' ends in 30 s; its replicas move to other nodes\n"
+        until(lambda: ray.pids() not in ([], [before]) and before not in ray.pids())
+        until(lambda: "on 'a'" in studio.listed()["moving"]["message"])
+    assert answers
+    assert ray.node_b.wait(60) == 0  # its process ends, so this test is the last one

@@ -215,8 +215,14 @@ def _application(details: Mapping[str, Any]) -> Application:
         message=deployment.get("message") or details["message"],
         wanted=deployment.get("target_num_replicas", 0),
         running={one["pid"]: one["node_id"] for one in replicas if one["state"] == "RUNNING"},
-        options=deployment.get("deployment_config", {}).get("ray_actor_options", {}),
+        options=_actor_options(deployment.get("deployment_config", {}).get("ray_actor_options", {})),
     )
+
+
+def _actor_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options as they were given; with others, Ray Serve would replace all replicas."""
+    options = {name: given[name] for name in ("num_cpus", "label_selector", "num_gpus") if given.get(name)}
+    return options | ({"memory": int(given["memory"])} if given.get("memory") else {})
 
 
 def _plan(deployment: Deployment, free_mb: int) -> int | str:

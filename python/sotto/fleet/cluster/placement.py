@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ..control.placement import Deployment, Node, Reporter
 from .cluster import Cluster
 from .view import View
-from .workload import Limits, Workload, owner
+from .workload import Limits, Workload
 
 
 class RayPlacement:
@@ -58,14 +58,12 @@ class RayPlacement:
         self._workloads.pop(workload_id, None)
 
     def deployed(self) -> Mapping[str, Deployment]:
-        """Returns what is deployed; applications that another process left have no settings but their ids."""
-        left = {}
-        for name in self._view.state.applications:
-            of = owner(name)
-            if of is not None:
-                left[of[0]] = Deployment(of[0], of[1], "", "", "", "", "")
-        known = {id: one.deployment for id, one in self._workloads.items() if one.deployment is not None}
-        return {**left, **known}
+        """Returns what this process deployed or took over.
+
+        The store keeps a deleted workload until `remove()` returns; applications that it does not know are
+        those of another store.
+        """
+        return {id: one.deployment for id, one in self._workloads.items() if one.deployment is not None}
 
     async def stop(self) -> None:
         """Stops watching the cluster; workloads go on."""

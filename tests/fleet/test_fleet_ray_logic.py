@@ -1,0 +1,319 @@
+"""What `RayPlacement` decides, on a double of the cluster; and the settings of real ones."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sotto import cli
+from sotto.errors import ArgumentError
+from sotto.fleet.cluster import settings, workload
+from sotto.fleet.cluster.cluster import Application, Cluster
+from sotto.fleet.cluster.needs import Needs, RayNode, candidates, fit
+from sotto.fleet.cluster.placement import RayPlacement
+from sotto.fleet.cluster.workload import application_name, owner
+from sotto.fleet.control.launch import CannotLaunch
+from sotto.fleet.control.placement import Deployment, Report
+
+MB = 1 << 20
+VERSION = settings.version_label()
+W = Deployment("w0", 1, "acme", "smith", "m", "llamacpp", "text2text")
+
+
+def node(name: str, **fields: Any) -> RayNode:
+    """Returns a free node of 4 cores and 1000 MB."""
+    given = {"cores": 4.0, "memory": 1000 * MB, "free_cores": 4.0, "free_memory": 1000 * MB, **fields}
+    return RayNode(f"id-{name}", name, given.pop("version", VERSION), "10.0.0.1", **given)
+
+
+class FakeCluster(Cluster):
+    """Runs nothing. `behave`: status, and number of running replicas, of an application that is deployed."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Application] = {}
+        self.has = [node("a")]
+        self.calls: list[str] = []
+        self.plans: int | str = 100
+        self.behave: Callable[[str], tuple[str, str]] = lambda name: ("RUNNING", "")
+        self.down = False
+
+    def connect(self) -> None: ...
+
+    def start_serve(self) -> None:
+        self.calls.append("start")
+
+    def address(self, name: str) -> str:
+        return f"http://here/{name}"
+
+    def applications(self) -> dict[str, Application]:
+        if self.down:
+            raise RuntimeError("the controller died")
+        return dict(self.known)
+
+    def nodes(self) -> list[RayNode]:
+        return list(self.has)
+
+    def plan(self, deployment: Deployment, nodes: list[RayNode]) -> dict[str, int | str]:
+        return {one.name: self.plans for one in nodes}
+
+    def deploy(self, name: str, deployment: Deployment, actor: Any) -> None:
+        self.calls.append(f"deploy {name} {deployment.replicas}")
+        status, message = self.behave(name)
+        running = dict.fromkeys(range(deployment.replicas), "id-a") if status == "RUNNING" else {}
+        self.known[name] = Application(status, message, deployment.replicas, running, actor)
+
+    def delete(self, name: str) -> None:
+        self.calls.append(f"delete {name}")
+        self.known.pop(name, None)
+
+
+class Run:
+    """A placement on the double, and what it reported."""
+
+    def __init__(self, **limits: Any) -> None:
+        self.cluster = FakeCluster()
+        self.placement = RayPlacement(self.cluster, **limits)
+        self.reports: list[Report] = []
+
+    async def __aenter__(self) -> Run:
+        async def note(report: Report) -> None:
+            self.reports.append(report)
+
+        await self.placement.start(note)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.placement.stop()
+
+    async def until(self, phase: str, words: str = "") -> Report:
+        """Waits for a report, from the last one on."""
+        end = time.monotonic() + 30
+        while not (self.reports and self.reports[-1].phase == phase and words in self.reports[-1].message):
+            assert time.monotonic() < end, self.reports[-3:]
+            await asyncio.sleep(0.01)
+        return self.reports[-1]
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polls often, and waits for nothing."""
+    monkeypatch.setattr("sotto.fleet.cluster.view._EVERY", 0.01)
+    monkeypatch.setattr(workload, "_GRACE", 0.02)
+    monkeypatch.setattr(workload, "_RESTARTS", (0.0, 0.0, 0.0))
+
+
+def test_versions_follow_each_other() -> None:
+    async def run() -> None:
+        async with Run() as it:
+            await it.placement.deploy(W)
+            assert (await it.until("ready")).address == "http://here/sotto-w0-1"
+            phases = list(dict.fromkeys(one.phase for one in it.reports))
+            assert phases == ["scheduling", "provisioning", "bootstrapping", "ready"]
+            it.cluster.behave = lambda name: (
+                "DEPLOY_FAILED",
+                "Error:\n  trace\n\x1b[36mModelLoadError: bad\n",
+            )
+            second = Deployment(**{**vars(W), "generation": 2})
+            await it.placement.deploy(second)
+            failed = await it.until("error", "ModelLoadError: bad")
+            assert failed.address == "http://here/sotto-w0-1" and list(it.cluster.known) == ["sotto-w0-1"]
+            it.cluster.behave = lambda name: ("RUNNING", "")
+            await it.placement.deploy(Deployment(**{**vars(W), "generation": 3}))
+            assert (await it.until("ready")).address == "http://here/sotto-w0-3"
+            while list(it.cluster.known) != ["sotto-w0-3"]:
+                await asyncio.sleep(0.01)
+            await it.placement.deploy(Deployment(**{**vars(W), "generation": 3, "replicas": 2}))
+            await it.until("ready", "2 of 2 replicas")
+            await it.placement.deploy(Deployment(**{**vars(W), "generation": 3, "replicas": 0}))
+            assert (await it.until("scheduling", "no replica")).address is None
+            while it.cluster.known:
+                await asyncio.sleep(0.01)
+            await it.placement.remove("w0")
+            assert it.placement.deployed() == {}
+
+    asyncio.run(run())
+
+
+def test_an_error_is_tried_again_when_nodes_come() -> None:
+    async def run() -> None:
+        async with Run() as it:
+            it.cluster.has = []
+            await it.placement.deploy(W)
+            await it.until("error", "no node has joined")
+            it.cluster.has = [node("a", version="0.0.1")]
+            await it.until(
+                "error", f"no node has Sotto {VERSION}, as the control plane has; the nodes have a: 0.0.1"
+            )
+            it.cluster.has = [node("b")]
+            await it.until("ready")
+
+    asyncio.run(run())
+
+
+def test_room_is_waited_for_but_not_for_ever() -> None:
+    async def run() -> None:
+        async with Run(room_wait=0.3) as it:
+            it.cluster.has = [node("a", free_cores=0.5)]
+            await it.placement.deploy(W)
+            await it.until("scheduling", "waiting: no room for 1 x 1 core and 100 MB beside what runs")
+            await it.until("error", "no room")
+            it.cluster.has = [node("a", free_cores=0.5), node("b", free_memory=99 * MB)]
+            await it.until("scheduling", "waiting")
+            it.cluster.has = [node("a"), node("b", free_memory=99 * MB)]
+            await it.until("ready")
+
+    asyncio.run(run())
+
+
+def test_an_application_that_is_deleted_again_and_again() -> None:
+    async def run() -> None:
+        async with Run() as it:
+            await it.placement.deploy(W)
+            for _ in range(2):
+                await it.until("ready")
+                it.cluster.known.clear()
+                it.reports.clear()
+                await it.until("bootstrapping", "deploying again; its application was deleted")
+            await it.until("ready")
+            it.cluster.known.clear()
+            await it.until("error", "deployed 3 times")
+
+    asyncio.run(run())
+
+
+def test_a_cluster_that_does_not_answer(caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        async with Run() as it:
+            await it.placement.deploy(W)
+            await it.until("ready")
+            it.cluster.down = True
+            while it.cluster.calls.count("start") < 3:
+                await asyncio.sleep(0.01)
+            it.cluster.down = False
+            it.cluster.known["sotto-w0-1"] = it.cluster.known["sotto-w0-1"]._replace(running={})
+            assert (await it.until("bootstrapping", "Ray starts them again")).address
+            await asyncio.wait_for(it.placement.remove("w0"), 10)
+            assert it.cluster.known == {}
+
+    asyncio.run(run())
+    assert [one.message for one in caplog.records].count(
+        "the Ray cluster does not answer: the controller died"
+    ) == 1
+
+
+def test_another_process_takes_over() -> None:
+    async def run() -> None:
+        async with Run() as it:
+            it.cluster.known = {
+                "sotto-w0-1": Application("RUNNING", "", 1, {7: "id-a"}, {}),
+                "sotto-w9-4": Application("RUNNING", "", 1, {8: "id-a"}, {}),  # of another store
+                "other": Application("RUNNING", "", 1, {9: "id-a"}, {}),
+            }
+            assert it.placement.deployed() == {}
+            await it.placement.deploy(W)
+            assert (await it.until("ready")).address == "http://here/sotto-w0-1"
+            await it.placement.remove("w0")
+            assert it.cluster.calls == ["delete sotto-w0-1"] and list(it.cluster.known) == [
+                "sotto-w9-4",
+                "other",
+            ]
+
+    asyncio.run(run())
+
+
+def test_names() -> None:
+    assert owner(application_name("ab-c", 12)) == ("ab-c", 12)
+    for name in ("default", "sotto-", "sotto-1", "sotto-ab-x"):
+        assert owner(name) is None
+
+
+def test_what_a_replica_takes() -> None:
+    nodes = [node("a"), node("b", gpu="g0", gpu_mb=2000, free_gpu=1.0), node("c", memory=50 * MB)]
+    needs = fit(W, nodes, {"a": 100, "b": 300, "c": "too small"}, 2.0, 4)
+    assert needs == Needs(("a", "b"), 2.0, 300) and needs.room(nodes, free=True) == 4
+    assert needs.actor_options("1") == {
+        "num_cpus": 2.0,
+        "memory": 300 * MB,
+        "label_selector": {"sotto-node": "in(a,b)", "sotto-version": "1"},
+    }
+    with pytest.raises(CannotLaunch, match=r"5 replicas of 2 cores and 300 MB fit nowhere: .* room for 4"):
+        fit(W, nodes, {"a": 100, "b": 300, "c": "too small"}, 2.0, 5)
+    with pytest.raises(CannotLaunch, match=r"^too small$"):
+        fit(W, nodes, dict.fromkeys("abc", "too small"), 1.0, 1)
+    with pytest.raises(CannotLaunch, match="node 'a': no file; node 'c': too small"):
+        fit(W, [nodes[0], nodes[2]], {"a": "no file", "c": "too small"}, 1.0, 1)
+    card = Deployment(**{**vars(W), "gpu_resource_id": "g0"})
+    assert candidates(card, nodes, VERSION) == [nodes[1]]
+    needs = fit(card, [nodes[1]], {"b": 500}, 1.0, 1)
+    assert (
+        needs.gpu == 0.25 and needs.room(nodes, free=True) == 4 and "memory" not in needs.actor_options("1")
+    )
+
+
+def test_a_token(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "token"
+    with pytest.raises(ArgumentError, match="`sotto fleet up` makes it"):
+        settings.variables(file)
+    settings.make_token(file)
+    token = file.read_text()
+    settings.make_token(file)
+    assert file.read_text() == token and len(token) == 64
+    made = settings.variables(file)
+    assert made["RAY_AUTH_MODE"] == "token" and made["RAY_USAGE_STATS_ENABLED"] == "0"
+    file.chmod(0o644)
+    with pytest.raises(ArgumentError, match="other users may read"):
+        settings.variables(file)
+    file.chmod(0o600)
+    file.write_text("short")
+    with pytest.raises(ArgumentError, match="at least 32 characters"):
+        settings.variables(file)
+
+
+@pytest.mark.parametrize(
+    "words, what",
+    [
+        (["up", "--name", "a", "--address", "8.8.8.8"], "expected one of a private network"),
+        (["up", "--name", "a", "--address", "0.0.0.0"], "expected one of a private network"),
+        (["up", "--name", "a", "--address", "127.0.0.1"], "or 127.0.0.2 for a fleet of this machine"),
+        (["up", "--name", "a", "--address", "here"], "expected an IP address"),
+        (["join", "127.0.0.1:1", "--name", "a b", "--address", "10.0.0.1"], "invalid name 'a b'"),
+        (["join", "127.0.0.1:1", "--name", "a", "--address", "10.0.0.1", "--gpu", "x"], "invalid --gpu 'x'"),
+        (["join", "127.0.0.1:1", "--name", "a", "--address", "10.0.0.1"], "no head of a fleet answers"),
+        (["join", "nowhere", "--name", "a", "--address", "10.0.0.1"], "invalid head 'nowhere'"),
+        (["drain", "a", "--head", "127.0.0.1:0"], "invalid head '127.0.0.1:0'"),
+        (["top", "--head", "127.0.0.1:1"], "no head of a fleet answers at 127.0.0.1:1"),
+    ],
+)  # fmt: skip
+def test_arguments(
+    words: list[str],
+    what: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("ray", reason="the extra 'fleet-ray' is not installed")
+    token = tmp_path / "token"
+    settings.make_token(token)
+    with monkeypatch.context() as kept, contextlib.suppress(SystemExit):
+        for name, value in settings.variables(token).items():
+            kept.setenv(name, value)
+        assert cli.main(["fleet", *words, "--token-file", str(token)]) == 2
+    assert what in capsys.readouterr().err
+
+
+def test_ray_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any) -> None:
+    token = tmp_path / "token"
+    settings.make_token(token)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for name in settings.variables(token):
+        monkeypatch.setenv(name, "x")
+    words = ["serve", "--placement", "ray", "--token-file", str(token)]
+    assert cli.main(["fleet", *words]) == 2
+    assert "needs the extra 'fleet-ray'" in capsys.readouterr().err
