@@ -92,6 +92,7 @@ class Workload:
     async def _run(self, deployment: Deployment) -> None:
         """Brings a version up and keeps it up; after an error, tries again when nodes come or go."""
         while True:
+            before = _ids(await self._view.next())
             try:
                 await self._keep_running(deployment)
             except CannotLaunch as error:
@@ -99,7 +100,7 @@ class Workload:
             except Exception as error:
                 log.exception("workload %s/%s failed", deployment.project, deployment.slug)
                 await self._say("error", f"internal error: {type(error).__name__}")
-            await self._other_nodes()
+            await self._other_nodes(before)
             await self._say("scheduling", "nodes have come or gone; trying again")
 
     async def _keep_running(self, deployment: Deployment) -> None:
@@ -229,13 +230,10 @@ class Workload:
             if clock() - began > _GRACE:
                 await self._delete(own)
 
-    async def _other_nodes(self) -> None:
-        """Waits until nodes come or go. Meanwhile, the version before answers."""
-        before = {node.ray_id for node in (await self._view.next()).nodes}
-        while True:
-            state = await self._view.next()
-            if {node.ray_id for node in state.nodes} != before:
-                return
+    async def _other_nodes(self, before: set[str]) -> None:
+        """Waits until nodes have come or gone. Meanwhile, the version before answers."""
+        while _ids(await self._view.next()) == before:
+            pass
 
     async def _delete(self, applications: Mapping[str, Application]) -> None:
         for name, app in applications.items():
@@ -255,6 +253,10 @@ class Workload:
         address = None if self._serving is None else self._view.cluster.address(self._serving)
         made = Report(self.deployment.workload_id, self.deployment.generation, phase, message, step, address)
         await asyncio.shield(self._report(made))  # a transaction is never cancelled
+
+
+def _ids(state: State) -> set[str]:
+    return {node.ray_id for node in state.nodes}
 
 
 def _progress(deployment: Deployment, app: Application, nodes: list[RayNode]) -> tuple[str, str]:
