@@ -106,7 +106,7 @@ class Cluster:
     def nodes(self) -> list[RayNode]:
         """Returns the nodes that answer and have a name, ordered by name."""
         import ray
-        from ray._private.state import available_resources_per_node  # no public call tells it by node
+        from ray._private.state import available_resources_per_node  # no public call returns it by node
 
         free = available_resources_per_node()
         found = []
