@@ -94,7 +94,7 @@ def candidates(deployment: Deployment, nodes: list[RayNode], version: str) -> li
     """Returns the nodes that a workload may run on, by its pins and their versions.
 
     Raises:
-        CannotLaunch: There is none; the message says why.
+        CannotLaunch: No node is one; the message says why.
     """
     if not nodes:
         raise CannotLaunch("no node has joined the fleet; `sotto fleet join` adds one")
