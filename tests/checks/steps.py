@@ -155,7 +155,7 @@ def check_vulkan() -> str:
     names = ("llama_vulkan-native", "diffusion_vulkan-native", "vulkan_count", "no_vulkan", "vulkan_types")
     run(["cmake", "--build", RELEASE, "-j", JOBS, "--target", *(f"sotto_{name}" for name in names)])
     env = {"SOTTO_TEST_LIBRARY": str(OUT), "VK_DRIVER_FILES": LLVMPIPE, "VK_ICD_FILENAMES": LLVMPIPE}
-    run([PYTHON, "-m", "pip", "install", "-q", *extra("vulkan")])
+    run([PYTHON, "-m", "pip", "install", "-q", *extra("vulkan"), *extra("images")])
     printed = run([PYTHON, "-m", "pytest", "-q", "-s", ROOT / "tests" / "vulkan"], env=env)
     told = [
         line.lstrip(".") for line in printed.splitlines() if " is llvmpipe" in line or "likeliest" in line

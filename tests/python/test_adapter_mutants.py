@@ -18,7 +18,7 @@ sys.path.append(str(ROOT / "tests" / "fuzz"))
 import adapter_mutants
 
 pytestmark = pytest.mark.real
-COUNT = int(os.environ.get("SOTTO_TEST_MUTANTS", "300"))  # 5,000 for a release
+COUNT = int(os.environ.get("SOTTO_TEST_MUTANTS", "100"))  # 5,000 for a release
 
 
 def test_damaged_adapters_end_no_process_and_leave_the_model_as_it_was(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_threads_that_go_on_stand_still_between_calls(sandbox: PythonSandbox) ->
 def test_a_stream_of_an_engine_goes_on_beside_floods(engine: sotto.Engine) -> None:
     """Four sessions take all they get, one after another, while a model speaks."""
     engine.load_model("npc", options=options({"hi": [says("x")]}, tokens=["a "] * 60_000, token_ms=2))
-    limits = SandboxLimits(time_limit=5, cpu_time=0.5, memory_mb=192, threads=4, files=64, disk_mb=8)
+    limits = SandboxLimits(time_limit=60, cpu_time=0.5, memory_mb=192, threads=4, files=64, disk_mb=8)
     heard = 0
     endings: list[tuple[str, int]] = []  # with the number of tokens until then
 

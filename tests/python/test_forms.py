@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from typing import Any
 
@@ -16,7 +17,7 @@ from schemas import Maker
 pytestmark = pytest.mark.real
 
 REQUESTS = 500
-TOOL_REQUESTS = 100
+TOOL_REQUESTS = 100 if os.environ.get("SOTTO_FULL") == "1" else 30
 WORDS = ["the king", "gold, gold!", "wer bist du?", "夜の門", "naïve ♥ 🗡️", "\n\n", "a\u0301b", "{}"]
 STOPS = ["the", " g", "?", "夜", "\n", "e", "\u00e9", "🗡"]
 GRAMMARS = [
