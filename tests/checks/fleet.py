@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .ground import BUILD, JOBS, PYTHON, ROOT, NotRun, last_line, run
+from .ground import BUILD, JOBS, PYTHON, ROOT, NotRun, is_full, last_line, run
 
 NEEDS = ("postgres", "haproxy")  # of ground.SYSTEM
 HOSTS_NEEDS = ("haproxy", "ip")
@@ -15,10 +15,20 @@ ENV = {
 PYTEST = (PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 
 
+RAY = "tests/fleet/test_fleet_ray.py"
+
+
 def check_fleet() -> str:
-    """All tests of tests/fleet, but those on hosts of their own."""
-    command = [*PYTEST, "-n", JOBS, "--dist", "loadfile", "--ignore-glob=*/test_hosts*.py", "tests/fleet"]
+    """All tests of tests/fleet, but those on hosts of their own and on a Ray cluster."""
+    others = ["--ignore-glob=*/test_hosts*.py", f"--ignore={RAY}"]
+    command = [*PYTEST, "-n", JOBS, "--dist", "loadfile", *others, "tests/fleet"]
     return last_line(run(command, env=ENV, timeout=900))
+
+
+def check_ray() -> str:
+    """Workloads on a Ray cluster of two nodes; without --full, one of them, which is killed meanwhile."""
+    chosen = [] if is_full() else ["-k", "provision"]
+    return last_line(run([*PYTEST, *chosen, RAY], env=ENV, timeout=900))
 
 
 def check_hosts() -> str:

@@ -51,6 +51,7 @@ def variables(token_file: Path) -> dict[str, str]:
         "RAY_AUTH_TOKEN_PATH": str(token_file.absolute()),
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_SERVE_ENABLE_HA_PROXY": "0",  # it would listen at all addresses
+        "RAY_worker_niceness": "0",  # else 15: other programs of the machine would slow the answers
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",  # a replica without a GPU sees none
     }
 
