@@ -256,6 +256,13 @@ STEPS = [
     ),
     Step("symbols", "exported symbols, hardening, licence texts", check_symbols, after=["build"]),
     Step("native", "C++ tests", check_native, after=["build"]),
+    Step(
+        "asan",
+        "core under ASan and UBSan; --full: the module too",
+        check_asan,
+        needs=["g++", "cmake", "ninja"],
+    ),
+    Step("tsan", "core under TSan; --full: the module too", check_tsan, needs=["g++", "cmake", "ninja"]),
     Step("sample", "the C samples", check_sample, after=["build"]),
     Step("gpu", "what measures a card, rehearsed", check_gpu, after=["build"]),
     Step(
@@ -320,13 +327,6 @@ STEPS = [
         after=["build"],
         full=True,  # ggml's shaders compile for minutes, and ccache cannot keep them
     ),
-    Step(
-        "asan",
-        "core under ASan and UBSan; --full: the module too",
-        check_asan,
-        needs=["g++", "cmake", "ninja"],
-    ),
-    Step("tsan", "core under TSan; --full: the module too", check_tsan, needs=["g++", "cmake", "ninja"]),
     Step(
         "tier",
         "tiers of the module, on an old processor",
