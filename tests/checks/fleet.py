@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .ground import BUILD, JOBS, PYTHON, ROOT, NotRun, is_full, last_line, run
+from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, NotRun, is_full, last_line, run
 
 NEEDS = ("postgres", "haproxy")  # of ground.SYSTEM
 HOSTS_NEEDS = ("haproxy", "ip")
@@ -16,6 +16,11 @@ PYTEST = (PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 
 
 RAY = "tests/fleet/test_fleet_ray.py"
+RAY_STARTS = """
+import ray
+ray.init("local", num_cpus=1, include_dashboard=False, _node_ip_address="127.0.0.2", log_to_driver=False)
+assert ray.get(ray.remote(lambda: 1).remote(), timeout=60) == 1
+"""
 
 
 def check_fleet() -> str:
@@ -26,7 +31,15 @@ def check_fleet() -> str:
 
 
 def check_ray() -> str:
-    """Workloads on a Ray cluster of two nodes; without --full, one of them, which is killed meanwhile."""
+    """Workloads on a Ray cluster of two nodes; without --full, one of them, which is killed meanwhile.
+
+    Raises:
+        NotRun: Ray does not start on this machine.
+    """
+    try:
+        run([PYTHON, "-c", RAY_STARTS], env={"RAY_USAGE_STATS_ENABLED": "0"}, timeout=180)
+    except Failed as failed:
+        raise NotRun(f"Ray does not start here: {str(failed).strip().splitlines()[-1][:200]}") from None
     chosen = [] if is_full() else ["-k", "provision"]
     return last_line(run([*PYTEST, *chosen, RAY], env=ENV, timeout=900))
 

@@ -22,6 +22,12 @@ PROGRAMS = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux", 
 NETWORK = "10.77.0"  # of namespaces alone: routes of this machine do not matter
 NAMESPACES = ("--net", "--pid", "--mount", "--uts", "--ipc")
 FOLDER = "/run/host"  # temporary files of a host, in its memory
+TRIAL = """
+mount -t tmpfs none /run
+ip link add trial type bridge
+ip link add one type veth peer name other
+ip link set one master trial
+"""
 
 
 class HostError(Exception):
@@ -35,9 +41,10 @@ def missing() -> str | None:
     absent = sorted({PROGRAMS[name] for name in PROGRAMS if shutil.which(name) is None})
     if absent:
         return f"missing programs: apt-get install {' '.join(absent)}"
-    made = subprocess.run(["unshare", *NAMESPACES, "--fork", "true"], capture_output=True, text=True)
+    trial = ["unshare", *NAMESPACES, "--mount-proc", "--fork", "sh", "-ec", TRIAL]
+    made = subprocess.run(trial, capture_output=True, text=True)
     if made.returncode != 0:
-        return f"namespaces need root: {made.stderr.strip()}"
+        return f"namespaces with networks need root, and a kernel that has them: {made.stderr.strip()}"
     return None
 
 
