@@ -41,6 +41,7 @@ def test_signatures_are_those_of_the_reference() -> None:
         fleet.ManagementClient.delete: [("workload_slug", "P", empty), ("project", "K", none)],
         fleet.DataClient.__init__: [
             ("base_url", "K", empty), ("project", "K", empty), ("api_key", "K", none),
+            ("resume_timeout", "K", 60.0),  # not of the reference
         ],
         fleet.DataClient.from_env: [("base_url", "K", none), ("project", "K", none), ("api_key", "K", none)],
         fleet.DataClient.endpoint: [("workload_slug", "P", empty), ("api_key", "K", none)],

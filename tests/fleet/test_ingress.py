@@ -174,6 +174,7 @@ def test_a_request_whose_replica_vanishes_is_asked_again_elsewhere(tmp_path: Pat
         upstreams("a", "b") as servers,
         ingress(tmp_path / "in", [Route("", tuple(one.replica for one in servers))], retries=1) as one,
     ):
+        until(lambda: one.up() == {"a", "b"})
         status, text = one.ask("/v1/vanish", {}, x_session_id="1")
         assert status == 502 and json.loads(text)["error"]["code"] == "replica_lost"
         assert [one.seen for one in servers] == [["/v1/vanish"]] * 2
