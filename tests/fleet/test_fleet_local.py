@@ -125,7 +125,9 @@ def test_the_sample(served: Served, tokens: tuple[str, str]) -> None:
 @pytest.mark.row("D-056", "D-061")
 def test_ctrl_c_cleans_up(served: Served, tokens: tuple[str, str]) -> None:
     script = f"""
-import sotto.fleet as fleet, time
+import signal, time
+import sotto.fleet as fleet
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 mgmt = fleet.ManagementClient(base_url={served.url!r}, sdk_token={tokens[0]!r}, project="acme")
 ref = mgmt.ensure(fleet.WorkloadSpec("n", "ctrl-c", "sotto/house", "llamacpp"))
 try:
