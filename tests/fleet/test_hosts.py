@@ -18,6 +18,8 @@ from hosts import Host, HostError, Hosts
 ROOT = Path(__file__).resolve().parents[2]
 GET = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=1).read().decode())"
 LEFT = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 import sys, time; sys.path.insert(0, sys.argv[1])
 import hosts
 with hosts.hosts(2) as made:
@@ -96,7 +98,10 @@ def test_nothing_is_left_when_the_test_ends_in_any_way(number: signal.Signals) -
         namespaces = {os.readlink(f"/proc/{pid}/ns/net") for pid in pids}
         assert len(namespaces) == 3
         process.send_signal(number)
-        assert process.wait(30) != 0
+        try:
+            assert process.wait(30) != 0
+        finally:
+            process.kill()
     end = time.monotonic() + 20
     while left := in_namespaces(namespaces):
         assert time.monotonic() < end, left
