@@ -314,6 +314,7 @@ STEPS = [
         check_hosts,
         needs=fleet.HOSTS_NEEDS,
         after=["build"],
+        full=True,
     ),
     Step("images", "pipelines of diffusers: images, step by step", check_images, after=["build"]),
     *SERVER,
