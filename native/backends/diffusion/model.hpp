@@ -31,7 +31,6 @@ public:
     void close_adapter(std::unique_ptr<Adapter> adapter);
     void describe(sotto_model_info& info) const;
     const sotto_backend_host& host() const noexcept { return host_; }
-    const llama::Loss& loss() const noexcept { return loss_; }
 
     std::string why; // the last failure
 

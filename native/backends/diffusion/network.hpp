@@ -63,7 +63,6 @@ public:
 
     const Facts& facts() const noexcept { return facts_; }
     std::uint64_t weights() const noexcept { return weights_; }
-    bool on_device() const noexcept { return place_.device != nullptr; }
     const llama::Loss& loss() const noexcept { return place_.loss; }
 
 private:
