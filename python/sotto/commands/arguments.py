@@ -24,10 +24,7 @@ def seconds(text: str) -> float:
 
     Raises `argparse.ArgumentTypeError` for any other text.
     """
-    value = _number(text, "number of seconds")
-    if not 0.5 <= value <= 86400:
-        raise argparse.ArgumentTypeError(f"invalid number of seconds '{text}': expected 0.5 to 86400")
-    return value
+    return _between(text, "number of seconds", 0.5, 86400)
 
 
 def wait(text: str) -> float:
@@ -35,21 +32,15 @@ def wait(text: str) -> float:
 
     Raises `argparse.ArgumentTypeError` for any other text.
     """
-    value = _number(text, "number of seconds")
-    if not 0 <= value <= 86400:
-        raise argparse.ArgumentTypeError(f"invalid number of seconds '{text}': expected 0 to 86400")
-    return value
+    return _between(text, "number of seconds", 0, 86400)
 
 
 def price(text: str) -> float:
-    """Parses a price in USD, from 0.
+    """Parses a price in USD, 0 to 1,000,000.
 
     Raises `argparse.ArgumentTypeError` for any other text.
     """
-    value = _number(text, "price")
-    if not 0 <= value <= 1e6:
-        raise argparse.ArgumentTypeError(f"invalid price '{text}': expected USD from 0 to 1000000")
-    return value
+    return _between(text, "price in USD", 0, 1_000_000)
 
 
 def pace(text: str) -> float:
@@ -148,6 +139,13 @@ def json_object(name: str, text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ArgumentError(invalid(name, text, "a JSON object"))
     return found
+
+
+def _between(text: str, what: str, least: float, most: float) -> float:
+    value = _number(text, what)
+    if not least <= value <= most:
+        raise argparse.ArgumentTypeError(f"invalid {what} '{text}': expected {least} to {most}")
+    return value
 
 
 def _number(text: str, name: str) -> float:
