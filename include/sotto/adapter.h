@@ -71,7 +71,8 @@ sotto_engine_load_adapter(sotto_engine* engine, const sotto_adapter_desc* desc, 
  * Unloads an adapter. Never waits.
  *
  * Requests that use the adapter finish with it. The unload request ends at once, with SOTTO_OK, or with
- * SOTTO_ERROR_NOT_FOUND if there is no such model or adapter.
+ * SOTTO_ERROR_NOT_FOUND if there is no such model or adapter. The engine frees the adapter's memory soon
+ * after the last of these requests.
  *
  * @param engine   The engine that holds the model.
  * @param model    The id of the model.

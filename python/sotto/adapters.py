@@ -74,6 +74,8 @@ class Adapts(Asks):
     def lora_unload(self, model_id: StrPath, *, name: str | None = None) -> None:
         """Unloads an adapter: later requests do not use it. Running requests finish with it.
 
+        The engine frees the adapter's memory soon after the last request that used it.
+
         Raises:
             ModelLoadError: The model or the adapter is not loaded.
         """

@@ -69,18 +69,19 @@ def test_a_cancelled_image_ends_within_a_step(painter: sotto.Engine) -> None:
 
 def test_a_step_is_cancelled_in_its_middle(engine: sotto.Engine, parts: Parts) -> None:
     load(engine, parts, max_pixels=512 * 512)
-    wide = {"size": "512x512", "steps": 4}
-    began = time.monotonic()
-    assert paint(engine, "m", **wide)
-    whole = time.monotonic() - began
+    wide = body("m", size="512x512", steps=MANY)
     for share in (0.1, 0.3, 0.6, 0.9):
-        request = engine.submit("image_generate", body("m", **wide))
-        time.sleep(share * whole)
+        request = engine.submit("image_generate", wide)
+        until_step(engine, request, 1)
+        began = time.monotonic()
+        until_step(engine, request, 1)
+        step = time.monotonic() - began
+        time.sleep(share * step)
         began = time.monotonic()
         assert engine.cancel(request)
         (last,) = ends(engine, {request}).values()
         assert last.status == sotto.Status.CANCELLED
-        assert time.monotonic() - began < max(0.25, 0.1 * whole)
+        assert time.monotonic() - began < max(0.25, 0.4 * step)  # the machine may be busy
 
 
 def test_cancels_at_random_moments_leave_no_thread_and_no_memory(painter: sotto.Engine) -> None:
