@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "core/check/sentences.hpp"
+#include "text/json_reader.hpp"
 #include "text/ordered_json.hpp"
 
 namespace sotto {

@@ -4,6 +4,7 @@
 #include "chat/disguise.hpp"
 #include "chat/forced_call.hpp"
 #include "chat/jinja/limits.hpp"
+#include "media/media.hpp"
 #include "request/fields.hpp"
 #include "runtime/json_parts.hpp"
 

@@ -1,6 +1,8 @@
 // Weights of an encoder in bfloat16: see kBf16Weights of matmul/matmul.hpp.
 #pragma once
 
+#include <llama.h>
+
 #include "file/gguf_check.hpp"
 #include "model/options.hpp"
 
