@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..errors import ArgumentError
@@ -183,7 +183,7 @@ def connection(write_timeout: float) -> type[Connection]:
 
 
 def configuration(
-    application: Starlette, write_timeout: float, certificate: tuple[Path, Path | None] | None
+    application: ASGIApp, write_timeout: float, certificate: tuple[Path, Path | None] | None
 ) -> uvicorn.Config:
     """Returns how a `Listener` serves an application.
 

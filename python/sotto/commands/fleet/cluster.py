@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from ..._places import data_folder
 from ...errors import ArgumentError
 from .. import arguments as types
-from .opening import needs_extra
+from .. import screen
+from .opening import database, needs_extra
 
 if TYPE_CHECKING:
     from ...fleet.cluster.nodes import NodeOptions
@@ -70,6 +71,45 @@ def add_node(parser: argparse.ArgumentParser) -> None:
         metavar="ID=MB",
         help="id of this machine's GPU in the fleet, and its memory (no GPU is used)",
     )
+
+
+def add_ingress(parser: argparse.ArgumentParser) -> None:
+    """Adds the argument `--ingress`."""
+    parser.add_argument(
+        "--ingress", type=types.count(1, 65535), metavar="PORT",
+        help="serve clients at this port of --address, straight from the replicas; needs HAProxy, and a "
+        "--database of PostgreSQL (no ingress)",
+    )  # fmt: skip
+
+
+def shared_database(arguments: argparse.Namespace) -> str | None:
+    """Returns the address of the store if all nodes can reach it; None: it is a file.
+
+    Raises `ArgumentError` if it is a file and there is to be an ingress.
+    """
+    found = database(arguments)
+    if found.startswith("postgresql"):
+        return found
+    if arguments.ingress is not None:
+        raise ArgumentError(
+            f"invalid --ingress {arguments.ingress}: expected a --database of PostgreSQL, which replicas on "
+            f"all nodes can reach, not '{found}'"
+        )
+    return None
+
+
+@contextlib.contextmanager
+def ingress(arguments: argparse.Namespace, database: str | None) -> Iterator[None]:
+    """Runs the ingress that the arguments ask for. Raises `ArgumentError` if it cannot listen."""
+    if arguments.ingress is None or database is None:
+        yield
+        return
+    from ...fleet.ingress.process import IngressProcess
+
+    with IngressProcess(database, arguments.address, arguments.ingress, arguments.drain):
+        where = f"[{arguments.address}]" if ":" in arguments.address else arguments.address
+        screen.say(f"sotto fleet: the ingress serves at http://{where}:{arguments.ingress}", flush=True)
+        yield
 
 
 def node_options(arguments: argparse.Namespace) -> NodeOptions:

@@ -1,21 +1,31 @@
-"""`sotto fleet ingress`: HAProxy with the configuration for replicas, reloaded when their file changes."""
+"""`sotto fleet ingress`: HAProxy with the configuration for replicas, reloaded when they come or go."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import ArgumentError
 from .. import arguments as types
 from .. import screen
+from .opening import add_database, database, needs_extra
+
+if TYPE_CHECKING:
+    from ...fleet.ingress import Route
 
 _FOLDER = Path("/run/sotto-ingress")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `sotto fleet ingress` to `parser`."""
-    parser.add_argument("routes", type=Path, metavar="FILE", help="workloads and their replicas, in JSON")
+    parser.add_argument(
+        "routes", type=Path, nargs="?", metavar="FILE",
+        help="workloads and their replicas, in JSON (those of the store)",
+    )  # fmt: skip
+    add_database(parser)
     parser.add_argument("--host", default="127.0.0.1", help="the IP address to listen at (%(default)s)")
     parser.add_argument(
         "--port", type=types.count(1, 65535), default=8080, metavar="N", help="the port (%(default)s)"
@@ -43,9 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Serves until SIGINT or SIGTERM. Returns the exit status."""
     from ...fleet.ingress import HaProxy, IngressError, IngressSettings
     from ...fleet.ingress.serving import serve
+    from ...fleet.ingress.table import follow_file
     from ...server.logs import prepare
     from ...server.serving import run as run_loop
 
+    if arguments.routes is not None and arguments.database is not None:
+        raise ArgumentError(f"FILE '{arguments.routes}' and --database: expected one of them")
     if sys.platform == "win32":
         raise ArgumentError("sotto fleet ingress runs on Linux: it needs HAProxy")
     prepare("text")
@@ -62,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         run_loop(
             serve(
                 HaProxy(arguments.folder, settings),
-                arguments.routes,
+                _of_store(arguments) if arguments.routes is None else follow_file(arguments.routes),
                 drain=arguments.drain,
                 ready=lambda: screen.say(
                     f"sotto fleet ingress: ready at {scheme}://{where}:{arguments.port}", flush=True
@@ -72,3 +85,12 @@ def run(arguments: argparse.Namespace) -> int:
     except (IngressError, OSError, ValueError) as error:
         raise ArgumentError(str(error)) from None
     return 0
+
+
+def _of_store(arguments: argparse.Namespace) -> AsyncGenerator[list[Route], None]:
+    """Yields the routes of a store. Raises `ArgumentError` if a package is missing."""
+    try:
+        from ...fleet.ingress.following import follow_store
+    except ModuleNotFoundError as error:
+        raise needs_extra(error) from None
+    return follow_store(database(arguments))

@@ -11,6 +11,7 @@ from ...errors import ArgumentError
 from .. import arguments as types
 from .. import screen
 from . import cluster
+from .opening import add_database
 
 _EVERY = 5.0  # seconds between two looks whether the node is still in the fleet
 
@@ -19,6 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `sotto fleet join` to `parser`."""
     parser.add_argument("head", metavar="HOST:PORT", help="head of the cluster, as `sotto fleet up` says it")
     cluster.add_node(parser)
+    cluster.add_ingress(parser)
+    add_database(parser)
     cluster.add_token(parser)
     parser.add_argument(
         "--drain", type=types.seconds, default=30.0, metavar="S",
@@ -31,6 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     options = cluster.node_options(arguments)
     from ...fleet.cluster.nodes import NodeProcess, names
 
+    shared = cluster.shared_database(arguments)
     token = cluster.token_file(arguments)
     if options.name in names(arguments.head, token):
         raise ArgumentError(
@@ -39,7 +43,10 @@ def run(arguments: argparse.Namespace) -> int:
     cluster.interrupt_on_sigterm()
     with (
         tempfile.TemporaryDirectory(prefix="sotto-ray-") as folder,
-        NodeProcess(options, token, Path(folder), head=arguments.head, drain=arguments.drain) as node,
+        NodeProcess(
+            options, token, Path(folder), head=arguments.head, drain=arguments.drain, database=shared
+        ) as node,
+        cluster.ingress(arguments, shared),
     ):
         screen.say(f"sotto fleet: node '{options.name}' joined {arguments.head}", flush=True)
         try:

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError
+from .. import arguments as types
 from .. import screen
 from .opening import add_database, with_store
 
@@ -28,6 +29,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     create.add_argument(
         "--scope", action="append", metavar="SCOPE",
         help="workloads:read, workloads:write or workloads:delete; repeatable (all)",
+    )  # fmt: skip
+    create.add_argument(
+        "--priority", choices=("foreground", "normal", "background"),
+        help="the highest that requests of a live key have (any)",
+    )  # fmt: skip
+    create.add_argument(
+        "--target-tps", type=types.pace, metavar="N",
+        help="the highest pace of answers for a live key, in tokens per second (any)",
     )  # fmt: skip
     create.add_argument("--name", default="", help="a note for the list")
     create.add_argument("--new-project", action="store_true", help="make the project if there is none")
@@ -60,6 +69,8 @@ def _create(arguments: argparse.Namespace) -> int:
             workload=arguments.workload,
             scopes=arguments.scope,
             name=arguments.name,
+            priority=arguments.priority,
+            target_tps=arguments.target_tps or None,
         )
 
     screen.say(with_store(arguments, create))
@@ -89,6 +100,8 @@ def _list(arguments: argparse.Namespace) -> int:
                 "project": project,
                 "workload": token.workload_slug,
                 "scopes": token.scopes,
+                "priority": token.priority,
+                "target_tps": token.target_tps,
                 "name": token.name,
                 "created": _date(token.created_at),
                 "revoked": None if token.revoked_at is None else _date(token.revoked_at),

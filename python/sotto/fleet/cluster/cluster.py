@@ -172,6 +172,7 @@ class Cluster:
             "mode": config.get("mode", "prioritize_compute"),
             "threads": config.get("threads", max(1, int(actor["num_cpus"]))),
             "vram_budget_mb": budget,
+            "deterministic": bool(config.get("deterministic", False)),
         }
         made = serve.deployment(serve.ingress()(Replica)).options(
             name=DEPLOYMENT,
@@ -185,7 +186,7 @@ class Cluster:
             graceful_shutdown_wait_loop_s=0.2,
             _internal=True,
         )
-        bound = made.bind(deployment.model, config.get("options") or {}, engine)
+        bound = made.bind(deployment, engine, self._drain)
         serve.run_many(
             [serve.RunTarget(bound, name=name, route_prefix=f"/{name}")],
             wait_for_ingress_deployment_creation=False,

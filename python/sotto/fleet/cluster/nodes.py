@@ -58,6 +58,7 @@ class NodeProcess:
         head: `HOST:PORT` of the head to join; None: this node is the head.
         port: Port of the head, if this node is the head.
         drain: Seconds in which replicas start elsewhere and answers end, before the node does; 0: at once.
+        database: A store of PostgreSQL, for replicas that clients ask directly; None: the gateway alone asks.
     """
 
     def __init__(
@@ -69,9 +70,11 @@ class NodeProcess:
         head: str | None = None,
         port: int = 0,
         drain: float = 0.0,
+        database: str | None = None,
     ) -> None:
         self._environment = {
-            **inherited(),
+            **{name: value for name, value in inherited().items() if name != settings.DATABASE},
+            **({} if database is None else {settings.DATABASE: database}),
             **settings.variables(token_file),
             "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": str(drain),
         }

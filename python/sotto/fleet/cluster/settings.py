@@ -14,6 +14,7 @@ from ...errors import ArgumentError
 
 NEEDS = "needs the extra 'fleet-ray', and Python 3.11 or later: pip install sotto-runtime[fleet,fleet-ray]"
 NODE, VERSION, GPU, GPU_MB = "sotto-node", "sotto-version", "sotto-gpu", "sotto-gpu-mb"  # labels of a node
+DATABASE = "SOTTO_FLEET_DATABASE"  # variable: a store that the replicas of a node know
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")  # values of Ray's labels
 _CONNECT_TIMEOUT = 5.0  # seconds
 _MIN_TOKEN = 32  # characters

@@ -250,8 +250,12 @@ class Workload:
 
     async def _say(self, phase: str, message: str, step: str | None = None) -> None:
         assert self.deployment is not None
-        address = None if self._serving is None else self._view.cluster.address(self._serving)
-        made = Report(self.deployment.workload_id, self.deployment.generation, phase, message, step, address)
+        address = serving = None
+        if self._serving is not None:
+            address, of = self._view.cluster.address(self._serving), owner(self._serving)
+            serving = None if of is None else of[1]
+        deployed = self.deployment
+        made = Report(deployed.workload_id, deployed.generation, phase, message, step, address, serving)
         await asyncio.shield(self._report(made))  # a transaction is never cancelled
 
 

@@ -19,7 +19,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from .store import Store
 
 log = logging.getLogger("sotto.fleet")
-TOKENS, WORKLOADS, QUOTAS, JOBS, ALL = "tokens", "workloads", "quotas", "jobs", "all"
+TOKENS, WORKLOADS, QUOTAS, JOBS = "tokens", "workloads", "quotas", "jobs"
+REPLICAS, ALL = "replicas", "all"
 _CHANNEL = "sotto_fleet"
 _POLL = 0.2  # seconds between two looks at an SQLite database
 _RETRY = 0.5  # seconds before a lost connection is opened again

@@ -16,35 +16,21 @@ from starlette.responses import Response
 
 from .. import _slug
 from .._wire import BUSY
-from ..enums import Backend, TaskType
 from . import bodies, resuming
+from .admission import Admission, Admitted, check_route
 from .errors import Refusal
 from .figures import Figures
 from .instance import client
-from .quotas import Grant, Quotas
 from .relaying import Exchange, Relay, unreachable
 from .resuming import Broken, Resumption
 from .settings import ControlSettings
-from .tokens import INFERENCE, Identity, Tokens
-from .usage import Counts, UsageLog
+from .tokens import Identity
+from .usage import Counts
 from .workloads import Route, Workloads
 
 log = logging.getLogger("sotto.fleet")
 T = TypeVar("T")
-ROUTES = frozenset(
-    {
-        "audio/speech", "audio/transcriptions", "audio/translations", "chat/completions", "completions",
-        "embeddings", "images/background", "images/edits", "images/generations", "messages", "models",
-        "rerank", "responses",
-    }
-)  # fmt: skip
-_ASYNC_ONLY = {  # task types without a synchronous route, and the routes that they have all the same
-    TaskType.RERANKER: frozenset({"rerank", "models"}),
-    TaskType.CLASSIFICATION: frozenset({"models"}),
-    TaskType.REWARD: frozenset({"models"}),
-}
 _PASSED = ("accept", "content-type", "x-session-id", "traceparent", "tracestate")
-_LIMITED = ("chat/completions", "completions", "messages")  # whose answers `max_tokens` limits
 _PAUSES = (0.05, 1.0)  # seconds between two looks for another replica: the first ones, and at most
 _MAX_SESSION = 128  # characters of a session's name
 _GONE = 499  # status in the log of a request whose client left
@@ -62,16 +48,10 @@ class Gateway:
     """Relays requests of the data plane."""
 
     def __init__(
-        self,
-        tokens: Tokens,
-        workloads: Workloads,
-        quotas: Quotas,
-        usage: UsageLog,
-        figures: Figures,
-        settings: ControlSettings,
+        self, admission: Admission, workloads: Workloads, figures: Figures, settings: ControlSettings
     ) -> None:
-        self._tokens, self._workloads, self._quotas = tokens, workloads, quotas
-        self._usage, self._figures, self._settings = usage, figures, settings
+        self._admission, self._workloads = admission, workloads
+        self._figures, self._settings = figures, settings
         self._clients: dict[str, httpx2.AsyncClient] = {}
         self._running = 0
 
@@ -88,7 +68,7 @@ class Gateway:
         """
         identity, route = await self.admit(request)
         path = request.path_params["path"]
-        self._check_route(route, path)
+        check_route(route, path)
         body = await bodies.read(request, self._settings.max_body_bytes, self._settings.body_timeout)
         slug = _slug.canonical(request.path_params["workload"])
         route = await self._workloads.route(identity.project_id, slug)  # again: the body may have taken long
@@ -108,12 +88,9 @@ class Gateway:
 
     async def admit(self, request: Request) -> tuple[Identity, Route]:
         """Returns who asks for which workload. Raises `Refusal` 401, 403 or 404."""
-        identity = await self._tokens.identify(request.headers.get("authorization"))
-        identity.require("live", INFERENCE, request.path_params["project"])
-        slug = _slug.canonical(request.path_params["workload"])
-        if identity.workload_slug not in (None, slug):
-            raise Refusal(403, f"this key is not for workload '{slug}'", "project_scope_mismatch")
-        return identity, await self._workloads.route(identity.project_id, slug)
+        project, slug = request.path_params["project"], request.path_params["workload"]
+        identity = await self._admission.identify(request.headers.get("authorization"), project, slug)
+        return identity, await self._workloads.route(identity.project_id, _slug.canonical(slug))
 
     async def complete(
         self, identity: Identity, slug: str, route: Route, path: str, body: bytes, content_type: str
@@ -143,17 +120,6 @@ class Gateway:
         for one in self._clients.values():
             await one.aclose()
 
-    def _check_route(self, route: Route, path: str) -> None:
-        if path not in ROUTES:
-            raise Refusal(404, f"no route '/v1/{path[:100]}': expected one of {', '.join(sorted(ROUTES))}")
-        allowed = _ASYNC_ONLY.get(TaskType(route.task_type))
-        if allowed is not None and path not in allowed:
-            raise Refusal(
-                400,
-                f"task type '{route.task_type}' has no route '/v1/{path}': send a job to '/jobs'",
-                "async_only",
-            )
-
     async def _begin(
         self,
         identity: Identity,
@@ -169,11 +135,8 @@ class Gateway:
             raise _not_ready(route)
         if self._running >= self._settings.max_requests:
             raise Refusal(429, f"{self._running} requests run at once; try again later", retry=1)
-        quotas = await self._quotas.applying(identity)
-        limits_tokens = any(quota.metric == "tokens" for quota in quotas)
-        fields = bodies.parse(body) if body and "json" in headers.get("content-type", "json") else {}
-        body, reserved = self._prepared(route, path, body, fields, limits_tokens)
-        grant = await self._quotas.take(quotas, reserved)
+        content_type = headers.get("content-type", "json")
+        admitted = await self._admission.take(identity, route, path, body, content_type)
         passed = {name: headers[name] for name in _PASSED if name in headers}
 
         async def send(to: Route, content: bytes) -> httpx2.Response:
@@ -184,12 +147,13 @@ class Gateway:
         async def again(fields: dict[str, Any]) -> httpx2.Response:
             return await self._elsewhere(identity.project_id, slug, json.dumps(fields).encode(), send)
 
+        fields = admitted.fields
         resumed = self._settings.resume_timeout > 0 and resuming.applies(path, fields)
         self._running += 1
         self._figures.began(route.workload_id, _session(headers, fields))
         return Exchange(
-            lambda: send(route, body),
-            lambda counts, failed: self._end(identity, route, grant, counts, failed),
+            lambda: send(route, admitted.body),
+            lambda counts, failed: self._end(admitted, counts, failed),
             Resumption(fields, again) if resumed else None,
         )
 
@@ -231,29 +195,10 @@ class Gateway:
             if late:
                 raise unreachable()
 
-    def _prepared(
-        self, route: Route, path: str, body: bytes, fields: Any, limits_tokens: bool
-    ) -> tuple[bytes, int]:
-        """Returns the body for the workload, and the tokens that the request may take."""
-        if not isinstance(fields, dict):
-            raise Refusal(400, "invalid body: expected a JSON object")
-        changed = False
-        if fields and route.backend != Backend.LLAMACPP and fields.get("model") != route.model:
-            fields["model"], changed = route.model, True  # the name by which other engines know their model
-        most = 0
-        if limits_tokens and path in _LIMITED:
-            given = fields.get("max_tokens", fields.get("max_completion_tokens"))
-            whole = isinstance(given, int) and not isinstance(given, bool) and given >= 0
-            if given is None:
-                fields["max_tokens"], changed = self._settings.default_max_tokens, True
-            most = int(given) if given is not None and whole else self._settings.default_max_tokens
-        return (json.dumps(fields).encode() if changed else body), most + len(body) // 3
-
-    def _end(self, identity: Identity, route: Route, grant: Grant, counts: Counts, failed: bool) -> None:
+    def _end(self, admitted: Admitted, counts: Counts, failed: bool) -> None:
         self._running -= 1
-        self._figures.ended(route.workload_id, counts.completion_tokens)
-        self._quotas.settle(grant, sum(counts))
-        self._usage.count(identity.project_id, route.workload_id, identity.token_id, counts, failed)
+        self._figures.ended(admitted.route.workload_id, counts.completion_tokens)
+        self._admission.settle(admitted, counts, failed=failed)
 
 
 def _session(headers: Mapping[str, str], fields: Any) -> str | None:

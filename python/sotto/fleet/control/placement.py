@@ -53,6 +53,7 @@ class Report:
         step: One of `STEPS`, or None.
         address: Where the gateway finds the workload, `unix:PATH` or a URL; None: nowhere. While a version
             starts, that of the version before.
+        serving: The version at `address`, if its replicas take requests of clients directly; else None.
     """
 
     workload_id: str
@@ -61,6 +62,7 @@ class Report:
     message: str
     step: str | None = None
     address: str | None = None
+    serving: int | None = None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from .admission import Admission
 from .changes import Changes
 from .figures import Figures
 from .gateway import Gateway
@@ -44,7 +45,8 @@ class Service:
         self.usage = UsageLog(store, clock)
         quotas = Quotas(store, self.changes, self.settings.quota_lease, clock)
         self.figures = Figures(clock)
-        self.gateway = Gateway(self.tokens, self.workloads, quotas, self.usage, self.figures, self.settings)
+        admission = Admission(self.tokens, quotas, self.usage, self.settings.default_max_tokens)
+        self.gateway = Gateway(admission, self.workloads, self.figures, self.settings)
         price = self.settings.node_usd_per_hour
         self.overview = Overview(store, self.workloads, self.figures, price, clock)
         self.jobs = Jobs(store, self.changes, self.gateway, self.workloads, clock)

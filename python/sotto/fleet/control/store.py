@@ -61,8 +61,12 @@ class Store:
         self.is_sqlite = url.get_backend_name() == "sqlite"
 
     @classmethod
-    async def open(cls, database: str) -> Store:
+    async def open(cls, database: str, connections: int = 20) -> Store:
         """Opens a database, creates its file and brings its tables up to date.
+
+        Args:
+            database: As for `parse_url()`.
+            connections: Connections to PostgreSQL that are kept; at most twice as many are used.
 
         Raises:
             ArgumentError: The database cannot be opened or migrated.
@@ -74,7 +78,9 @@ class Store:
             event.listen(engine.sync_engine, "connect", _set_up_sqlite)
             event.listen(engine.sync_engine, "begin", _begin_sqlite)
         else:
-            engine = create_async_engine(url, pool_size=20, max_overflow=20, pool_pre_ping=True)
+            engine = create_async_engine(
+                url, pool_size=connections, max_overflow=connections, pool_pre_ping=True
+            )
         store = cls(url, engine)
         try:
             async with engine.connect() as connection:

@@ -32,7 +32,10 @@ class Project(Base):
 
 
 class Token(Base):
-    """A token. `digest`: SHA-256 of its secret. `workload_slug`: the one workload that it may call."""
+    """A token. `digest`: SHA-256 of its secret. `workload_slug`: the one workload that it may call.
+
+    `priority` and `target_tps`: the most that its requests get.
+    """
 
     __tablename__ = "tokens"
     id: Mapped[str] = mapped_column(String(8), primary_key=True)
@@ -44,13 +47,16 @@ class Token(Base):
     digest: Mapped[str] = mapped_column(String(64))
     created_at: Mapped[float]
     revoked_at: Mapped[float | None]
+    priority: Mapped[str | None] = mapped_column(String(20))
+    target_tps: Mapped[float | None]
 
 
 class Workload(Base):
     """A workload: what was declared, and how far it has come.
 
     `generation` counts changes that need another process. `address`: where the gateway finds it; it may be
-    that of an earlier generation while a later one starts.
+    that of an earlier generation while a later one starts. `serving`: the generation whose replicas clients
+    ask; None: none.
     """
 
     __tablename__ = "workloads"
@@ -74,6 +80,7 @@ class Workload(Base):
     phase: Mapped[str] = mapped_column(String(20), default="scheduling")
     message: Mapped[str] = mapped_column(Text, default="waiting for a worker")
     address: Mapped[str | None] = mapped_column(Text)
+    serving: Mapped[int | None]
     __table_args__ = (
         Index(
             "workloads_slug",
@@ -108,6 +115,21 @@ class NodeRow(Base):
     memory: Mapped[float]
     gpus: Mapped[list[str]]
     version: Mapped[str] = mapped_column(String(40))
+    seen_at: Mapped[float]
+
+
+class ReplicaRow(Base):
+    """A replica that clients may ask at its own address, through an ingress.
+
+    `name`: the same for the replica that takes its place on the node. `seen_at`: when it last said so.
+    """
+
+    __tablename__ = "replicas"
+    workload_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    generation: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    name: Mapped[str] = mapped_column(String(80), primary_key=True)
+    address: Mapped[str] = mapped_column(String(64))
+    port: Mapped[int]
     seen_at: Mapped[float]
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from ...errors import ArgumentError
+from ...terms import PRIORITIES
 from .. import _slug, _tokens
 from .changes import ALL, TOKENS, Changes
 from .errors import Refusal
@@ -28,7 +29,12 @@ _MAX_AGE = 60.0  # seconds for which a token is not looked up again
 
 
 class Identity(NamedTuple):
-    """Who asks: a token, its project, and what it may do."""
+    """Who asks: a token, its project, and what it may do.
+
+    Attributes:
+        priority: The highest priority of its requests; None: any.
+        target_tps: The highest pace of its answers, in tokens per second; None: any.
+    """
 
     token_id: str
     kind: str
@@ -36,6 +42,8 @@ class Identity(NamedTuple):
     project: str
     workload_slug: str | None
     scopes: tuple[str, ...]
+    priority: str | None = None
+    target_tps: float | None = None
 
     def require(self, kind: str, scope: str, project: str) -> None:
         """Raises `Refusal` 403 if the token is of the other plane, of another project, or lacks the scope."""
@@ -93,11 +101,14 @@ class Tokens:
         workload: str | None = None,
         scopes: Sequence[str] | None = None,
         name: str = "",
+        priority: str | None = None,
+        target_tps: float | None = None,
     ) -> str:
         """Makes a token and returns it, which is the only time that it is known.
 
         Raises:
-            ArgumentError: The project does not exist, or the scopes are not those of the kind.
+            ArgumentError: The project does not exist, the scopes are not those of the kind, or a token other
+                than a live key has a workload, a priority or a pace.
         """
         chosen = list(SCOPES[kind] if scopes is None else dict.fromkeys(scopes))
         if not chosen or set(chosen) - set(SCOPES[kind]):
@@ -106,6 +117,10 @@ class Tokens:
             raise ArgumentError(
                 f"invalid workload '{workload}': expected the slug of a workload, for a live key"
             )
+        if kind != "live" and (priority is not None or target_tps is not None):
+            raise ArgumentError("invalid priority or target_tps: expected none, or a live key")
+        if priority is not None and priority not in PRIORITIES:
+            raise ArgumentError(f"invalid priority '{priority}': expected {', '.join(PRIORITIES)}")
         secret = secrets.token_hex(32)
         async with self._store.write() as session:
             owner = (await session.scalars(select(Project).where(Project.slug == project))).first()
@@ -124,6 +139,8 @@ class Tokens:
                     workload_slug=None if workload is None else _slug.canonical(workload),
                     scopes=chosen,
                     name=name[:200],
+                    priority=priority,
+                    target_tps=target_tps,
                     digest=hashlib.sha256(secret.encode()).hexdigest(),
                     created_at=self._clock(),
                 )
@@ -166,7 +183,14 @@ class Tokens:
             return None
         token, project = found
         identity = Identity(
-            token.id, token.kind, token.project_id, project, token.workload_slug, tuple(token.scopes)
+            token.id,
+            token.kind,
+            token.project_id,
+            project,
+            token.workload_slug,
+            tuple(token.scopes),
+            token.priority,
+            token.target_tps,
         )
         if len(self._cache) >= _MAX_CACHED:
             self._cache.clear()

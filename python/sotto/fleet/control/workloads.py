@@ -17,7 +17,7 @@ from .errors import Refusal
 from .placement import Report
 from .settings import ControlSettings
 from .store import Store
-from .tables import Event, Project, Workload
+from .tables import Event, Project, ReplicaRow, Workload
 
 _MAX_EVENTS = 200  # of one workload
 _MAX_MESSAGE = 1000  # characters
@@ -179,13 +179,13 @@ class Workloads:
             return [(workload, slug) for workload, slug in (await session.execute(query)).all()]
 
     async def report(self, report: Report) -> None:
-        """Notes the progress of a workload; that of an earlier generation changes nothing but the address."""
+        """Notes the progress of a workload; that of an earlier generation changes nothing but what serves."""
         now, message = self._clock(), report.message[:_MAX_MESSAGE]
         async with self._store.write() as session:
             found = await session.get(Workload, report.workload_id)
             if found is None:
                 return
-            found.address = report.address
+            found.address, found.serving = report.address, report.serving
             if report.generation == found.generation:
                 found.phase, found.message = report.phase, message
                 session.add(_event(found, now, report.step))
@@ -198,6 +198,7 @@ class Workloads:
         """Removes what is left of a deleted workload."""
         async with self._store.write() as session:
             await session.execute(delete(Event).where(Event.workload_id == id))
+            await session.execute(delete(ReplicaRow).where(ReplicaRow.workload_id == id))
             await session.execute(delete(Workload).where(Workload.id == id, Workload.deleted_at.is_not(None)))
             await self._changes.announce(session, WORKLOADS)
         self._changes.deliver(WORKLOADS)
@@ -205,7 +206,7 @@ class Workloads:
     async def clear_addresses(self) -> None:
         """Notes that no workload runs: after a start of the placement."""
         async with self._store.write() as session:
-            await session.execute(update(Workload).values(address=None))
+            await session.execute(update(Workload).values(address=None, serving=None))
             await self._changes.announce(session, WORKLOADS)
         self._changes.deliver(WORKLOADS)
 

@@ -1,66 +1,62 @@
-"""Runs an ingress until SIGINT or SIGTERM, and reloads it when its file of routes changes."""
+"""Runs an ingress until SIGINT or SIGTERM, and reloads it when its routes change."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import signal
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 
+from .configuration import Route
 from .haproxy import HaProxy, IngressError
-from .table import read_routes
 
-_LOOK = 0.25  # seconds between two looks at the file
 _log = logging.getLogger("sotto.fleet")
 
 
-async def serve(ingress: HaProxy, table: Path, *, drain: float, ready: Callable[[], None]) -> None:
+async def serve(
+    ingress: HaProxy,
+    routes: AsyncGenerator[list[Route], None],
+    *,
+    drain: float,
+    ready: Callable[[], None],
+) -> None:
     """Serves until SIGINT or SIGTERM; then gives running requests `drain` seconds.
-
-    A file that changes to something invalid is logged; the ingress goes on with the routes before.
 
     Args:
         ingress: The ingress.
-        table: File of `read_routes()`; to be replaced by renaming, so that it is never read in part.
+        routes: Yields the routes, and others whenever they change. Those that HAProxy refuses are logged.
         drain: Seconds.
         ready: Is called once the ingress listens.
 
     Raises:
         IngressError: HAProxy cannot be started.
-        OSError: the file cannot be read.
-        ValueError: the file is invalid at the start.
+        ValueError: the first routes are invalid.
     """
     leaving = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, leaving.set)
-    text, routes = table.read_bytes(), read_routes(table)
-    await ingress.start(routes)
-    ready()
-    try:
-        while not leaving.is_set():
-            try:
-                await asyncio.wait_for(leaving.wait(), _LOOK)
-            except TimeoutError:
-                text = await _follow(ingress, table, text)
-    finally:
-        await ingress.stop(drain)
+    async with aclosing(routes):
+        await ingress.start(await anext(routes))
+        ready()
+        following = asyncio.ensure_future(_follow(ingress, routes))
+        waiting = asyncio.ensure_future(leaving.wait())
+        try:
+            await asyncio.wait((following, waiting), return_when=asyncio.FIRST_COMPLETED)
+            if following.done():
+                following.result()
+        finally:
+            for task in (following, waiting):
+                task.cancel()
+            await asyncio.gather(following, waiting, return_exceptions=True)
+            await ingress.stop(drain)
 
 
-async def _follow(ingress: HaProxy, table: Path, before: bytes) -> bytes:
-    """Reloads the ingress if the file is another one. Returns its bytes."""
-    try:
-        now = table.read_bytes()
-        if now == before:
-            return before
-        routes = read_routes(table)
-        await ingress.reload(routes)
-        _log.info("ingress: %s replicas", ", ".join(str(len(one.replicas)) for one in routes))
-        return now
-    except OSError as error:
-        _log.error("ingress: cannot read %s: %s", table, error)
-        return before
-    except (IngressError, ValueError) as error:
-        _log.error("ingress: %s; the routes before stay", error)
-        return now
+async def _follow(ingress: HaProxy, routes: AsyncGenerator[list[Route], None]) -> None:
+    async for found in routes:
+        try:
+            await ingress.reload(found)
+            _log.info("ingress: %s replicas", ", ".join(str(len(one.replicas)) for one in found))
+        except (IngressError, ValueError) as error:
+            _log.error("ingress: %s; the routes before stay", error)

@@ -2,11 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 from .configuration import Replica, Route
+
+_LOOK = 0.25  # seconds between two looks at the file
+_log = logging.getLogger("sotto.fleet")
+
+
+async def follow_file(path: Path) -> AsyncGenerator[list[Route], None]:
+    """Yields the routes of a file, at once and whenever it changes.
+
+    A file that changes to something invalid is logged; nothing is yielded then.
+
+    Args:
+        path: File of `read_routes()`; to be replaced by renaming, so that it is never read in part.
+
+    Raises:
+        OSError: the file cannot be read at first.
+        ValueError: the file is invalid at first.
+    """
+    text = path.read_bytes()
+    yield read_routes(path)
+    while True:
+        await asyncio.sleep(_LOOK)
+        try:
+            now = path.read_bytes()
+            if now != text:
+                text = now
+                yield read_routes(path)
+        except OSError as error:
+            _log.error("ingress: cannot read %s: %s", path, error)
+        except ValueError as error:
+            _log.error("ingress: %s; the routes before stay", error)
 
 
 def read_routes(path: Path) -> list[Route]:
