@@ -15,7 +15,8 @@ ENV = {
 PYTEST = (PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 
 
-RAY = "tests/fleet/test_fleet_ray.py"
+TESTS = ROOT / "tests" / "fleet"
+RAY = sorted(set(TESTS.glob("test_fleet_ray*.py")) - {TESTS / "test_fleet_ray_logic.py"})
 RAY_STARTS = """
 import ray
 ray.init("local", num_cpus=1, include_dashboard=False, _node_ip_address="127.0.0.2", log_to_driver=False)
@@ -25,13 +26,13 @@ assert ray.get(ray.remote(lambda: 1).remote(), timeout=60) == 1
 
 def check_fleet() -> str:
     """All tests of tests/fleet, but those on hosts of their own and on a Ray cluster."""
-    others = ["--ignore-glob=*/test_hosts*.py", f"--ignore={RAY}"]
+    others = ["--ignore-glob=*/test_hosts*.py", *(f"--ignore={one}" for one in RAY)]
     command = [*PYTEST, "-n", JOBS, "--dist", "loadfile", *others, "tests/fleet"]
     return last_line(run(command, env=ENV, timeout=900))
 
 
 def check_ray() -> str:
-    """Workloads on a Ray cluster of two nodes; without --full, one of them, which is killed meanwhile.
+    """Workloads on a Ray cluster of two nodes; without --full, one of them, whose replica is killed.
 
     Raises:
         NotRun: Ray does not start on this machine.
@@ -41,7 +42,7 @@ def check_ray() -> str:
     except Failed as failed:
         raise NotRun(f"Ray does not start here: {str(failed).strip().splitlines()[-1][:200]}") from None
     chosen = [] if is_full() else ["-k", "provision"]
-    return last_line(run([*PYTEST, *chosen, RAY], env=ENV, timeout=900))
+    return last_line(run([*PYTEST, *chosen, *RAY], env=ENV, timeout=1800))
 
 
 def check_hosts() -> str:
@@ -50,10 +51,10 @@ def check_hosts() -> str:
     Raises:
         NotRun: this machine or user cannot make them.
     """
-    sys.path.append(str(ROOT / "tests" / "fleet"))
+    sys.path.append(str(TESTS))
     import hosts
 
     if (reason := hosts.missing()) is not None:
         raise NotRun(reason)
-    files = sorted((ROOT / "tests" / "fleet").glob("test_hosts*.py"))
+    files = sorted(TESTS.glob("test_hosts*.py"))
     return last_line(run([*PYTEST, *files], env=ENV, timeout=900))

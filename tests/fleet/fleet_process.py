@@ -43,9 +43,12 @@ def descendants(pid: int) -> list[int]:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, *words: str, name: str = "serve") -> Iterator[Served]:
-    """Starts `sotto fleet serve`, or another subcommand with a control plane, on a free port."""
-    database = str(folder / "fleet.db")
+def serving(folder: Path, *words: str, name: str = "serve", database: str | None = None) -> Iterator[Served]:
+    """Starts `sotto fleet serve`, or another subcommand with a control plane, on a free port.
+
+    `database`: the store; None: a file in the folder.
+    """
+    database = database or str(folder / "fleet.db")
     command = [sys.executable, "-m", "sotto.cli", "fleet", name, "--port", "0", "--database", database]
     command += words
     env = {**os.environ, "PYTHONUNBUFFERED": "1", "TMPDIR": "/tmp"}

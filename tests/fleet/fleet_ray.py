@@ -34,9 +34,21 @@ for line in sys.stdin:
 
 
 class RayFleet:
-    """The cluster: `sotto fleet up` as node `a`, `sotto fleet join` as node `b`, of 2 cores each."""
+    """The cluster: `sotto fleet up` as node `a`, `sotto fleet join` as node `b`, of 2 cores each.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: Folder of the store and the token.
+        database: A store of PostgreSQL; both nodes then have an ingress. None: a file, without ingresses.
+
+    Attributes:
+        ingresses: Addresses of the ingresses.
+    """
+
+    def __init__(self, folder: Path, database: str | None = None) -> None:
+        self._database = database
+        self._ports = [] if database is None else [str(free_port()) for _ in range(2)]
+        pairs = zip((HEAD, SECOND), self._ports, strict=False)
+        self.ingresses = [f"http://{host}:{port}" for host, port in pairs]
         self.head = f"{HEAD}:{free_port()}"
         self._token = ["--token-file", str(folder / "token")]
         self._folder = folder
@@ -48,8 +60,9 @@ class RayFleet:
     def __enter__(self) -> RayFleet:
         with contextlib.ExitStack() as left:
             words = ["--name", "a", "--address", HEAD, *_SIZE, "--head-port", self.head.rpartition(":")[2]]
+            words += [*self._token, "--drain", "5", *self._ingress(0)]
             self.served = left.enter_context(
-                serving(self._folder, *words, *self._token, "--drain", "5", name="up")
+                serving(self._folder, *words, name="up", database=self._database)
             )
             self.node_b = left.enter_context(self._joined())
             self._left = left.pop_all()
@@ -61,15 +74,20 @@ class RayFleet:
             self._process.communicate()
         self._left.close()
 
+    def _ingress(self, node: int) -> list[str]:
+        return [] if self._database is None else ["--ingress", self._ports[node]]
+
     @contextlib.contextmanager
     def _joined(self) -> Iterator[subprocess.Popen[str]]:
         """Runs node `b`. Yields its process."""
         words = ["--name", "b", "--address", SECOND, *_SIZE, "--gpu", f"{GPU}=1024", "--drain", "0.5"]
+        words += [] if self._database is None else ["--database", self._database, *self._ingress(1)]
         with self._start("join", self.head, *words) as process:
             try:
                 assert process.stdout is not None
-                line = process.stdout.readline()
-                assert line == f"sotto fleet: node 'b' joined {self.head}\n", process.communicate()
+                joined = f"sotto fleet: node 'b' joined {self.head}\n"
+                while (line := process.stdout.readline()) != joined:
+                    assert line.startswith("sotto fleet: the ingress serves at"), process.communicate()
                 yield process
             finally:
                 process.terminate()
@@ -115,15 +133,19 @@ class RayFleet:
 
 
 class Studio:
-    """Clients of one project of a control plane."""
+    """Clients of one project of a control plane.
 
-    def __init__(self, served: Served) -> None:
+    `data_url`: where they ask workloads, if not at its gateway.
+    """
+
+    def __init__(self, served: Served, data_url: str | None = None) -> None:
         new = () if "project acme" in served.command("usage") else ("--new-project",)
         sdk = served.command("keys", "create", "acme", "--kind", "sdk", *new)
         key = served.command("keys", "create", "acme")
         self._url, self._sdk = served.url, sdk
         self.workloads = fleet.ManagementClient(base_url=served.url, sdk_token=sdk, project="acme")
-        self._data = fleet.DataClient(base_url=served.url, project="acme", api_key=key)
+        self.key = key
+        self.data = fleet.DataClient(base_url=data_url or served.url, project="acme", api_key=key)
 
     def run(self, slug: str, **fields: Any) -> list[tuple[str, str]]:
         """Provisions a workload with the house model; returns its phases and messages once it is ready."""
@@ -143,7 +165,7 @@ class Studio:
 
     def say(self, slug: str, tokens: int = 2) -> str:
         """Returns an answer of a workload."""
-        answer = self._data.endpoint(slug).generate_text(prompt="Hi", temperature=0.0, max_tokens=tokens)
+        answer = self.data.endpoint(slug).generate_text(prompt="Hi", temperature=0.0, max_tokens=tokens)
         assert answer.finish_reason in ("stop", "length")
         return answer.text
 

@@ -153,7 +153,8 @@ def _defaults(settings: IngressSettings) -> Iterator[str]:
         (504, "timeout", "the replica did not answer in time"),
     ):
         body = _error(status, code, message)
-        yield f"    http-error status {status} content-type application/json string {body}"
+        again = "" if status == 504 else " hdr Retry-After 1"
+        yield f"    http-error status {status} content-type application/json string {body}{again}"
 
 
 def _error(status: int, code: str, message: str) -> str:
