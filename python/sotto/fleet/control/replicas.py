@@ -13,7 +13,7 @@ from .store import Store
 from .tables import Project, ReplicaRow, Workload
 
 BEAT = 60.0  # seconds between two calls of `add()` for one replica
-_MAX_AGE = 600.0  # seconds after which a replica that says nothing is no longer known
+_MAX_AGE = 600.0  # seconds after which a replica that did not renew its row is no longer known
 
 
 class Place(NamedTuple):
@@ -37,7 +37,7 @@ class Place(NamedTuple):
 class Replicas:
     """The replicas of all workloads.
 
-    A replica says every minute that it is there. Whether it answers, an ingress finds out by itself: one that
+    A replica renews its row every minute. Whether it answers, an ingress finds out by itself: one that
     was killed stays here until another takes its name, or for ten minutes.
     """
 

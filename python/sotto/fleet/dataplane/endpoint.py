@@ -49,7 +49,7 @@ class Endpoint:
         self.place: Place
 
     async def start(self, database: str, node: str, address: str) -> None:
-        """Listens at a free port of an address; then tells the store.
+        """Listens at a free port of an address; then adds the replica to the store.
 
         Args:
             database: The store, as for `Store.open()`.
@@ -74,7 +74,7 @@ class Endpoint:
         log.info("replica '%s' listens at %s port %d", *self.place[2:])
 
     async def stop(self, drain: float) -> None:
-        """Tells the store that the replica leaves, answers what still comes, and ends. Once is enough.
+        """Removes the replica from the store, answers what still comes, and ends. A second call does nothing.
 
         Args:
             drain: Seconds in which running answers may end.
@@ -123,7 +123,7 @@ class Endpoint:
         return Place(one.workload_id, one.generation, name.text, address, port)
 
     async def _beat(self) -> None:
-        """Tells the store every minute that the replica is there."""
+        """Renews the place in the store every minute."""
         while True:
             await asyncio.sleep(BEAT)
             try:
