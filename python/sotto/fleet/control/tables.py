@@ -121,8 +121,7 @@ class NodeRow(Base):
 class ReplicaRow(Base):
     """A replica that clients may ask at its own address, through an ingress.
 
-    `name`: the same for the replica that takes its place on the node. `seen_at`: when the replica last renewed
-    the row.
+    `name`: the same for the replica that takes its place on the node. `seen_at`: when it was renewed last.
     """
 
     __tablename__ = "replicas"
