@@ -7,7 +7,7 @@ import sys
 from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, NotRun, is_full, last_line, run
 
 NEEDS = ("postgres", "haproxy")  # of ground.SYSTEM
-HOSTS_NEEDS = ("haproxy", "ip")
+HOSTS_NEEDS = ("haproxy", "ip", "postgres")
 ENV = {
     "PYTHONPATH": str(ROOT / "python"),
     "SOTTO_LIBRARY": str(BUILD / "release" / "out" / "libsotto.so"),
@@ -57,4 +57,4 @@ def check_hosts() -> str:
     if (reason := hosts.missing()) is not None:
         raise NotRun(reason)
     files = sorted(TESTS.glob("test_hosts*.py"))
-    return last_line(run([*PYTEST, *files], env=ENV, timeout=900))
+    return last_line(run([*PYTEST, *files], env=ENV, timeout=2400))

@@ -114,7 +114,9 @@ def _list(arguments: argparse.Namespace) -> int:
         screen.say(screen.dump(found))
         return 0
     for one in found:
-        state = f"revoked {one['revoked']}" if one["revoked"] else ", ".join(one["scopes"])
+        limits = [one["priority"]] if one["priority"] else []
+        limits += [f"{one['target_tps']:g} tokens/s"] if one["target_tps"] else []
+        state = f"revoked {one['revoked']}" if one["revoked"] else ", ".join([*one["scopes"], *limits])
         screen.say(
             f"{one['token']}  {one['project']}/{one['workload'] or '*'}  {state}  {one['name']}".rstrip()
         )
