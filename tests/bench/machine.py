@@ -65,22 +65,26 @@ def wait_for_rest(end: float, most_pct: float = MOST_OTHERS_PCT) -> None:
 
 
 def undisturbed(
-    run: Callable[[bool], Result], patience_s: float, most_pct: float = MOST_OTHERS_PCT
+    run: Callable[[bool], Result],
+    patience_s: float,
+    most_pct: float = MOST_OTHERS_PCT,
+    running: Callable[[], float] = lambda: 0.0,
 ) -> tuple[Result, float]:
     """A run during which nobody else worked; the least disturbed one once patience is at an end.
 
-    `run` is told whether it may end with Disturbed. Beside what it returns: what others used, in percent.
+    `run` is told whether it may end with Disturbed. `running` returns the seconds that processes of the bench
+    have worked which go on beyond the run. Beside what `run` returns: what others used, in percent.
     """
     end = time.monotonic() + patience_s
     tries: list[tuple[float, Result]] = []
     while True:
         wait_for_rest(end, most_pct)
-        busy = Busy()
+        busy, before = Busy(), running()
         try:
             result = run(time.monotonic() < end)
         except Disturbed:
             continue
-        tries.append((busy.others_pct(), result))
+        tries.append((busy.others_pct(running() - before), result))
         if tries[-1][0] <= most_pct or time.monotonic() > end:
             break
     others, result = min(tries, key=lambda one: one[0])
