@@ -84,8 +84,14 @@ class Stream:
         self._answer = bytearray()
         self._asked = 0.0
         self._began = False
-        self.socket = socket.create_connection(("127.0.0.1", load.port))
+        self._port = load.port
+        self.socket: socket.socket
+
+    def connect(self) -> socket.socket:
+        """Connects; servers close connections on which nobody asks."""
+        self.socket = socket.create_connection(("127.0.0.1", self._port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return self.socket
 
     def ask(self) -> None:
         """Sends a request."""
@@ -119,13 +125,12 @@ def run(load: Load) -> Seen:
     with contextlib.ExitStack() as stack:
         ready = stack.enter_context(selectors.DefaultSelector())
         waiting = [Stream(load, number) for number in range(load.streams)]
-        for stream in waiting:
-            stack.enter_context(stream.socket)
         began = time.monotonic()
         while waiting or ready.get_map():
             while waiting and time.monotonic() - began >= waiting[0].starts:
                 stream = waiting.pop(0)
-                ready.register(stream.socket, selectors.EVENT_READ, stream)
+                connection = stack.enter_context(stream.connect())
+                ready.register(connection, selectors.EVENT_READ, stream)
                 stream.ask()
             until = began + waiting[0].starts - time.monotonic() if waiting else 1.0
             for key, _ in ready.select(max(until, 0.0)):
