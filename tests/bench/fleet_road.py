@@ -92,7 +92,7 @@ def server(command: Sequence[str], port: int, path: str = "/health") -> Iterator
         finally:
             process.terminate()
             try:
-                process.wait(10)
+                process.wait(30)
             except subprocess.TimeoutExpired:
                 process.kill()
 

@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import fleet_bench_tables
 import fleet_tables
 import readme_tables
 
@@ -20,7 +21,7 @@ README = ROOT / "README.md"
 PAGES = ROOT / "docs" / "pages"
 BLOCKS = {  # file -> block -> text
     README: {"headline": readme_tables.headline},
-    PAGES / "benchmarks.md": {"peers": readme_tables.text},
+    PAGES / "benchmarks.md": {"peers": readme_tables.text, "fleet": fleet_bench_tables.text},
     PAGES / "guide" / "images-models.md": {"images": readme_tables.images_text},
     PAGES / "guide" / "memory-budget.md": {"budget": readme_tables.budget_text},
     PAGES / "guide" / "models.md": {
