@@ -25,7 +25,7 @@ from sotto.server.service import Service
 from sotto.server.serving import Model, load_model
 from sotto.server.settings import Settings
 
-WITHIN = 60.0  # seconds
+WITHIN = 300.0  # seconds
 
 
 class Replica:

@@ -34,7 +34,7 @@ VLLM_ROUTER = "vllm-router==0.1.17"
 RAY_APPS = Path(__file__).with_name("fleet_ray_apps.py")
 MODEL = "npc"
 Result = TypeVar("Result")
-WITHIN = 120.0  # seconds until a server answers
+WITHIN = 300.0  # seconds until a server answers
 
 
 class Road(NamedTuple):
