@@ -288,7 +288,7 @@ class Fleet:
             if self._ray:
                 order = {"name": NAME, "path": str(self._model.path), "replicas": traffic.replicas}
                 order |= {"options": traffic.options, "engine": {"threads": 1}}
-                self._roads[RAY] = stack.enter_context(ray_apps(**order, folder=str(self._folder / "ray")))
+                self._roads[RAY] = stack.enter_context(ray_apps(self._folder, **order))
             self._left = stack.pop_all()
         return self
 

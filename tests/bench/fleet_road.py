@@ -34,7 +34,7 @@ VLLM_ROUTER = "vllm-router==0.1.17"
 RAY_APPS = Path(__file__).with_name("fleet_ray_apps.py")
 MODEL = "npc"
 Result = TypeVar("Result")
-WITHIN = 300.0  # seconds until a server answers
+WITHIN = 300  # seconds until a server answers
 
 
 class Road(NamedTuple):
@@ -144,18 +144,24 @@ def vllm_router(port_of_replica: int) -> Iterator[tuple[int, list[int]]]:
 
 
 @contextmanager
-def ray_apps(**order: Any) -> Iterator[Road]:
-    """Starts Ray Serve with the server's application, in a cluster of its own."""
-    environment_ = {**os.environ, "RAY_SERVE_ENABLE_HA_PROXY": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+def ray_apps(folder: Path, **order: Any) -> Iterator[Road]:
+    """Starts Ray Serve with the server's application, in a cluster of its own like `sotto fleet up`'s."""
+    from sotto.fleet.cluster.settings import make_token, variables
+
+    token = folder / "token"
+    make_token(token)
+    environ = {**os.environ, **variables(token), "RAY_raylet_start_wait_time_s": str(WITHIN)}
+    command = [sys.executable, str(RAY_APPS), json.dumps({**order, "folder": str(folder / "ray")})]
     pipe = subprocess.PIPE
-    command = [sys.executable, str(RAY_APPS), json.dumps(order)]
-    with subprocess.Popen(
-        command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=environment_
-    ) as process:
+    with (
+        tempfile.TemporaryFile() as log,
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log, text=True, env=environ) as process,
+    ):
         assert process.stdin is not None and process.stdout is not None
         line = next((line for line in process.stdout if line.startswith('{"port"')), "")
         if not line:
-            sys.exit("Ray Serve did not start; fleet_ray_apps.py says why")
+            log.seek(0)
+            sys.exit(f"Ray Serve did not start: {log.read().decode(errors='replace')[-2000:]}")
         try:
             yield Road(**json.loads(line))
         finally:
@@ -187,9 +193,7 @@ class Roads:
             if self._ray:
                 engine = {"module_dir": str(self._modules)}
                 order = {"name": MODEL, "path": str(script), "replicas": 1, "options": {}, "engine": engine}
-                self.roads["ray_proxy"] = stack.enter_context(
-                    ray_apps(**order, folder=str(self._folder / "ray"))
-                )
+                self.roads["ray_proxy"] = stack.enter_context(ray_apps(self._folder, **order))
             self._left = stack.pop_all()
         return self
 
