@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from typing import Any
@@ -25,7 +26,7 @@ from sotto.server.service import Service
 from sotto.server.serving import Model, load_model
 from sotto.server.settings import Settings
 
-WITHIN = 300.0  # seconds
+WITHIN = 300  # seconds
 
 
 class Replica:
@@ -41,15 +42,17 @@ class Replica:
         return application.make(self._service, application.ROUTES)
 
 
-def found(title: str, count: int) -> list[int]:
-    """Returns the actors of this cluster whose process title begins with `title`, once there are `count`."""
+def found(kind: str, count: int) -> list[int]:
+    """Returns the actors of a class in this cluster, by their process titles, once there are `count`."""
+    title = re.compile(rf"ray::(.*:)?{kind}\b")  # ray::NAME:CLASS.METHOD; actors without a name, ray::CLASS
     end = time.monotonic() + WITHIN
     while True:
-        pids = [pid for pid in tree(os.getpid()) if command_of(pid).startswith(title)]
+        titles = {pid: command_of(pid) for pid in tree(os.getpid())}
+        pids = [pid for pid, words in titles.items() if title.match(words)]
         if len(pids) == count:
             return pids
         if time.monotonic() > end:
-            sys.exit(f"Ray runs {len(pids)} processes '{title}', expected {count}")
+            sys.exit(f"Ray runs {len(pids)} actors {kind}, expected {count}, of {sorted(titles.values())}")
         time.sleep(0.1)
 
 
@@ -72,8 +75,8 @@ def main() -> None:
         serve.run(deployed.bind(order), name="bench", route_prefix="/")
         said = {
             "port": port,
-            "router": found("ray::ProxyActor", 1),
-            "replica": found("ray::ServeReplica", order["replicas"]),
+            "router": found("ProxyActor", 1),
+            "replica": found("ServeReplica", order["replicas"]),
         }
         print(json.dumps(said), flush=True)
         sys.stdin.read()
