@@ -237,7 +237,10 @@ class Pieces(socketserver.StreamRequestHandler):
             asked = json.loads(self.rfile.read(length))
             answer: bytes = self.server.answer(asked["max_tokens"])  # type: ignore[attr-defined]
             for start in range(0, len(answer), 7):
-                self.wfile.write(answer[start : start + 7])
+                try:
+                    self.wfile.write(answer[start : start + 7])
+                except ConnectionError:  # the client has refused the answer
+                    return
                 time.sleep(0.0005)
             if not answer.endswith(b"0\r\n\r\n"):
                 return
