@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ ARM_LIBRARY = "/usr/aarch64-linux-gnu/lib/libc.so.6"
 ON_ARM = ("qemu-aarch64", "-L", str(Path(ARM_LIBRARY).parents[1]))
 ON_NEHALEM = ("qemu-x86_64", "-cpu", "Nehalem")  # the x86-64 of 2008: no AVX
 BASE_TIER, NEXT_TIER = "x86-64-v2", "x86-64-v3"
+CHOSEN = re.compile(r"_(avx2|avx512)E")  # in mangled names of functions for some processors
 HERE = BUILD / "release" / "out"
 
 
@@ -66,13 +68,21 @@ def check_glibc() -> str:
 
 
 def first_avx(library: Path) -> str | None:
-    """The first AVX instruction in a library: their names, and no others of a compiler's, begin with a v."""
+    """The first AVX instruction in a library: their names, and no others of a compiler's, begin with a v.
+
+    Functions that say in their names what they need are left out: the library calls them where it is there.
+    """
     command = ["objdump", "-d", "--no-show-raw-insn", library]
+    found, chosen = None, False
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as objdump:
         assert objdump.stdout is not None
-        found = next((line.strip() for line in objdump.stdout if "\tv" in line), None)
-        if found is not None:
-            objdump.terminate()
+        for line in objdump.stdout:
+            if line.endswith(">:\n"):
+                chosen = CHOSEN.search(line) is not None
+            elif "\tv" in line and not chosen:
+                found = line.strip()
+                objdump.terminate()
+                break
     if found is None and objdump.returncode != 0:
         raise Failed(f"objdump does not know {library}")
     return found
