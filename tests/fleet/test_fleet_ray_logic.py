@@ -16,7 +16,7 @@ from sotto import cli
 from sotto.errors import ArgumentError
 from sotto.fleet.cluster import settings, workload
 from sotto.fleet.cluster.cluster import Application, Cluster
-from sotto.fleet.cluster.needs import Needs, RayNode, candidates, fit
+from sotto.fleet.cluster.needs import Needs, Planned, RayNode, candidates, fit
 from sotto.fleet.cluster.placement import RayPlacement
 from sotto.fleet.cluster.workload import application_name, owner
 from sotto.fleet.control.launch import CannotLaunch
@@ -40,7 +40,8 @@ class FakeCluster(Cluster):
         self.known: dict[str, Application] = {}
         self.has = [node("a")]
         self.calls: list[str] = []
-        self.plans: int | str = 100
+        self.plans: Planned | str = Planned(100)
+        self.files: dict[str, str] = {}  # fingerprints of the model's file, by node
         self.behave: Callable[[str], tuple[str, str]] = lambda name: ("RUNNING", "")
         self.down = False
 
@@ -60,8 +61,10 @@ class FakeCluster(Cluster):
     def nodes(self) -> list[RayNode]:
         return list(self.has)
 
-    def plan(self, deployment: Deployment, nodes: list[RayNode]) -> dict[str, int | str]:
-        return {one.name: self.plans for one in nodes}
+    def plan(self, deployment: Deployment, nodes: list[RayNode]) -> dict[str, Planned | str]:
+        if isinstance(self.plans, str):
+            return dict.fromkeys((one.name for one in nodes), self.plans)
+        return {one.name: self.plans._replace(file=self.files.get(one.name, "")) for one in nodes}
 
     def deploy(self, name: str, deployment: Deployment, actor: Any) -> None:
         self.calls.append(f"deploy {name} {deployment.replicas}")
@@ -236,7 +239,8 @@ def test_names() -> None:
 
 def test_what_a_replica_takes() -> None:
     nodes = [node("a"), node("b", gpu="g0", gpu_mb=2000, free_gpu=1.0), node("c", memory=50 * MB)]
-    needs = fit(W, nodes, {"a": 100, "b": 300, "c": "too small"}, 2.0, 4)
+    plans = {"a": Planned(100), "b": Planned(300), "c": "too small"}
+    needs = fit(W, nodes, plans, 2.0, 4)
     assert needs == Needs(("a", "b"), 2.0, 300) and needs.room(nodes, free=True) == 4
     assert needs.actor_options("1") == {
         "num_cpus": 2.0,
@@ -244,14 +248,14 @@ def test_what_a_replica_takes() -> None:
         "label_selector": {"sotto-node": "in(a,b)", "sotto-version": "1"},
     }
     with pytest.raises(CannotLaunch, match=r"5 replicas of 2 cores and 300 MB fit nowhere: .* room for 4"):
-        fit(W, nodes, {"a": 100, "b": 300, "c": "too small"}, 2.0, 5)
+        fit(W, nodes, plans, 2.0, 5)
     with pytest.raises(CannotLaunch, match=r"^too small$"):
         fit(W, nodes, dict.fromkeys("abc", "too small"), 1.0, 1)
     with pytest.raises(CannotLaunch, match="node 'a': no file; node 'c': too small"):
         fit(W, [nodes[0], nodes[2]], {"a": "no file", "c": "too small"}, 1.0, 1)
     card = Deployment(**{**vars(W), "gpu_resource_id": "g0"})
     assert candidates(card, nodes, VERSION) == [nodes[1]]
-    needs = fit(card, [nodes[1]], {"b": 500}, 1.0, 1)
+    needs = fit(card, [nodes[1]], {"b": Planned(500)}, 1.0, 1)
     assert (
         needs.gpu == 0.25 and needs.room(nodes, free=True) == 4 and "memory" not in needs.actor_options("1")
     )

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, ModelLoadError
 from ..control.instance import free_port
 from ..control.launch import CannotLaunch
 from ..control.placement import Deployment
 from ..control.planning import PLAN_TIMEOUT, plan_command, planned_mb
 from . import settings
-from .needs import RayNode
+from .fingerprint import fingerprint
+from .needs import Planned, RayNode
 
 DEPLOYMENT = "replica"  # of each application
 _HEALTH_PERIOD = 2.0  # seconds between two checks of a replica
@@ -132,8 +133,8 @@ class Cluster:
             )
         return sorted(found, key=lambda node: node.name)
 
-    def plan(self, deployment: Deployment, nodes: list[RayNode]) -> dict[str, int | str]:
-        """Plans the memory of a workload on each node. Returns MB, or why the node cannot run it, by name."""
+    def plan(self, deployment: Deployment, nodes: list[RayNode]) -> dict[str, Planned | str]:
+        """Plans a workload on each node. Returns the plans, or why a node cannot run it, by its name."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as Affinity
 
@@ -149,7 +150,7 @@ class Cluster:
             free_mb = node.gpu_mb if gpu else max(node.free_memory // _MB, 1)
             asked[node.name] = task.remote(deployment, free_mb)
         ray.wait(list(asked.values()), num_returns=len(asked), timeout=PLAN_TIMEOUT)
-        plans: dict[str, int | str] = {}
+        plans: dict[str, Planned | str] = {}
         for name, reference in asked.items():
             try:
                 plans[name] = ray.get(reference, timeout=0)
@@ -226,15 +227,16 @@ def _actor_options(given: Mapping[str, Any]) -> dict[str, Any]:
     return options | ({"memory": int(given["memory"])} if given.get("memory") else {})
 
 
-def _plan(deployment: Deployment, free_mb: int) -> int | str:
+def _plan(deployment: Deployment, free_mb: int) -> Planned | str:
     """Runs on a node: plans a workload there."""
     command = plan_command(deployment, free_mb)
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PLAN_TIMEOUT
         )
-        return planned_mb(done.returncode, done.stdout, done.stderr)
-    except (CannotLaunch, OSError) as error:
+        memory_mb = planned_mb(done.returncode, done.stdout, done.stderr)
+        return Planned(memory_mb, fingerprint(deployment.model))
+    except (CannotLaunch, ModelLoadError, OSError) as error:
         return str(error)
     except subprocess.TimeoutExpired:
         return f"`sotto plan` did not end within {PLAN_TIMEOUT:g} s"

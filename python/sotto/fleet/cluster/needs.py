@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ..control.launch import CannotLaunch
@@ -39,6 +40,18 @@ class RayNode(NamedTuple):
     gpu: str | None = None
     gpu_mb: int = 0
     free_gpu: float = 0.0
+
+
+class Planned(NamedTuple):
+    """The plan of a node that can run a model.
+
+    Attributes:
+        memory_mb: Memory of a replica in MB.
+        file: Fingerprint of the model's file on the node; "" for models of the library itself.
+    """
+
+    memory_mb: int
+    file: str = ""
 
 
 class Needs(NamedTuple):
@@ -98,11 +111,11 @@ def candidates(deployment: Deployment, nodes: list[RayNode], version: str) -> li
     """
     if not nodes:
         raise CannotLaunch("no node has joined the fleet; `sotto fleet join` adds one")
-    found = nodes
+    found = _with_own_names(nodes, deployment.worker_id)
     if deployment.worker_id is not None:
-        found = [node for node in nodes if node.name == deployment.worker_id]
+        found = [node for node in found if node.name == deployment.worker_id]
         if not found:
-            names = ", ".join(sorted(node.name for node in nodes))
+            names = ", ".join(sorted({node.name for node in nodes}))
             raise CannotLaunch(f"no node '{deployment.worker_id}'; the nodes are: {names}")
     if deployment.gpu_resource_id is not None:
         found = [node for node in found if node.gpu == deployment.gpu_resource_id]
@@ -118,28 +131,34 @@ def candidates(deployment: Deployment, nodes: list[RayNode], version: str) -> li
 
 
 def fit(
-    deployment: Deployment, nodes: list[RayNode], plans: dict[str, int | str], cores: float, replicas: int
+    deployment: Deployment,
+    nodes: list[RayNode],
+    plans: Mapping[str, Planned | str],
+    cores: float,
+    replicas: int,
 ) -> Needs:
     """Returns what a replica takes, from the plans of the nodes.
 
     Args:
         deployment: The workload.
         nodes: The nodes that were asked.
-        plans: For each node, the planned MB, or why it cannot run the model.
+        plans: For each node, its plan, or why it cannot run the model.
         cores: Cores of a replica.
         replicas: Replicas that are to run.
 
     Raises:
-        CannotLaunch: No node can run it; the words are those of the plans.
+        CannotLaunch: No node can run it, and the words are those of the plans; or nodes have different files
+            under the name of the model.
     """
-    fitting = [node for node in nodes if isinstance(plans[node.name], int)]
+    fitting = [node for node in nodes if isinstance(plans[node.name], Planned)]
     if not fitting:
         reasons = {str(plans[node.name]): node.name for node in reversed(nodes)}
         if len(reasons) == 1:
             raise CannotLaunch(next(iter(reasons)))
         raise CannotLaunch("; ".join(f"node '{name}': {why}" for why, name in reversed(reasons.items())))
-    planned = max(plan for plan in plans.values() if isinstance(plan, int))
-    planned = max(planned, 1)
+    fits = {name: plan for name, plan in plans.items() if isinstance(plan, Planned)}
+    _check_same_file(deployment.model, fits)
+    planned = max(1, *(plan.memory_mb for plan in fits.values()))
     part = 0.0
     if deployment.gpu_resource_id is not None:
         part = min(1.0, max(0.01, round(planned / max(node.gpu_mb for node in fitting), 3)))
@@ -155,3 +174,33 @@ def fit(
             f"{wanted} of {needs.text()} fit nowhere: the nodes have room for {total}: {sizes}"
         )
     return needs
+
+
+def _with_own_names(nodes: list[RayNode], wanted: str | None) -> list[RayNode]:
+    """Returns the nodes whose name no other node has: of two that joined at once, neither can be addressed.
+
+    Raises:
+        CannotLaunch: No node is left, or several have the wanted name.
+    """
+    counts = Counter(node.name for node in nodes)
+    found = [node for node in nodes if counts[node.name] == 1]
+    if not found or counts.get(wanted or "", 0) > 1:
+        name = nodes[0].name if wanted is None else wanted
+        hosts = ", ".join(sorted(node.host for node in nodes if node.name == name))
+        raise CannotLaunch(
+            f"several nodes have the name '{name}' ({hosts}); end all but one, and join them with other names"
+        )
+    return found
+
+
+def _check_same_file(model: str, plans: Mapping[str, Planned]) -> None:
+    """Raises `CannotLaunch` if nodes have different files under the name of a model."""
+    having: dict[str, list[str]] = {}
+    for name, plan in sorted(plans.items()):
+        having.setdefault(plan.file, []).append(name)
+    if len(having) > 1:
+        files = "; ".join(f"{', '.join(names)}: {file or 'built in'}" for file, names in having.items())
+        raise CannotLaunch(
+            f"the nodes have different files under the name '{model}' ({files}); copy one file to all of "
+            "them, or set worker_id"
+        )
