@@ -149,7 +149,7 @@ def test_a_job_that_ended_is_removed_after_a_week(plant: Control, receiver: Rece
     assert plant.run(bodies()) == [""]
     for days, left in ((6.9, 1), (0.2, 0)):
         plant._clock.now += days * 86_400
-        plant.run(plant.service.jobs.prune())
+        plant.run(plant.service.reconciler._housekeeping.prune())
         assert len(states(plant)) == left
 
 

@@ -19,15 +19,17 @@ from ...server.page import page
 from .. import _slug
 from . import bodies, readiness
 from .errors import Refusal
+from .housekeeping import nodes_of
 from .overview import PAGE
-from .reconciler import nodes_of
 from .service import Service
+from .store import why
 from .tokens import DELETE, READ, WRITE, Identity
 from .usage import totals
 from .workloads import record
 
 log = logging.getLogger("sotto.fleet")
 Endpoint = Callable[[Request, Service], Awaitable[Response]]
+_FULL = ("disk is full", "No space left", "could not extend")  # words of SQLite and PostgreSQL
 _LOOK = 0.05  # seconds between two looks whether a workload has stopped
 
 
@@ -77,8 +79,8 @@ def _guarded(endpoint: Endpoint, service: Service) -> Callable[[Request], Awaita
         except Refusal as error:
             refusal = error
         except (SQLAlchemyError, OSError) as error:
-            log.warning("%s %s: %s", request.method, request.url.path, str(error).splitlines()[0])
-            refusal = Refusal(503, "the store of the control plane cannot be reached", retry=1)
+            log.warning("%s %s: %s", request.method, request.url.path, why(error))
+            refusal = _without_store(error)
         except Exception:
             log.exception("%s %s failed", request.method, request.url.path)
             refusal = Refusal(500, "the control plane failed to answer this request; its log has the reason")
@@ -89,6 +91,15 @@ def _guarded(endpoint: Endpoint, service: Service) -> Callable[[Request], Awaita
         return refusal.response()
 
     return run
+
+
+def _without_store(error: Exception) -> Refusal:
+    """Returns the refusal of a request that needs the store."""
+    if any(words in why(error) for words in _FULL):
+        return Refusal(
+            503, "the disk of the control plane's store is full; nothing is lost, make room there", retry=5
+        )
+    return Refusal(503, "the store of the control plane cannot be reached", retry=1)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -157,7 +168,7 @@ async def _until_store_fails(texts: AsyncIterator[str]) -> AsyncIterator[str]:
         async for text in texts:
             yield text
     except (SQLAlchemyError, OSError) as error:
-        log.warning("a stream of readiness ends: %s", str(error).splitlines()[0])
+        log.warning("a stream of readiness ends: %s", why(error))
 
 
 async def _usage(request: Request, service: Service) -> Response:

@@ -14,9 +14,9 @@ from contextlib import suppress
 import psycopg
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
-from .store import Store
+from .store import PATIENCE, Store, why
 
 log = logging.getLogger("sotto.fleet")
 TOKENS, WORKLOADS, QUOTAS, JOBS = "tokens", "workloads", "quotas", "jobs"
@@ -93,25 +93,40 @@ class Changes:
         self._waiters.discard(waiter)
 
     async def _poll(self, ready: asyncio.Event) -> None:
-        async with self._store.engine.connect() as connection:
-            await connection.execution_options(isolation_level="AUTOCOMMIT")
-            seen = None
-            while not self._stopping.is_set():
-                version = (await connection.exec_driver_sql("PRAGMA data_version")).scalar_one()
-                await connection.rollback()
-                if seen is not None and version != seen:
-                    self.deliver(ALL)
-                seen = version
-                self.reliable = True
-                ready.set()
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), _POLL)
+        while not self._stopping.is_set():
+            try:
+                async with self._store.engine.connect() as connection:
+                    await connection.execution_options(isolation_level="AUTOCOMMIT")
+                    await self._poll_on(connection, ready)
+            except (SQLAlchemyError, OSError) as error:
+                log.warning("notices of changes are interrupted: %s", why(error))
+                self.reliable = False
+                await self._pause(_RETRY)
+
+    async def _poll_on(self, connection: AsyncConnection, ready: asyncio.Event) -> None:
+        """Polls on one connection, whose version counts the writes of all others."""
+        seen = None
+        while not self._stopping.is_set():
+            version = (await connection.exec_driver_sql("PRAGMA data_version")).scalar_one()
+            await connection.rollback()
+            if version != seen and (seen is not None or ready.is_set()):
+                self.deliver(ALL)
+            seen = version
+            self.reliable = True
+            ready.set()
+            await self._pause(_POLL)
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
 
     async def _listen(self, ready: asyncio.Event) -> None:
         url = self._store.url.set(drivername="postgresql").render_as_string(hide_password=False)
         while True:
             try:
-                async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+                async with await psycopg.AsyncConnection.connect(
+                    url, autocommit=True, **PATIENCE
+                ) as connection:
                     await connection.execute(f"LISTEN {_CHANNEL}")
                     self.reliable = True
                     self.deliver(ALL)
@@ -121,6 +136,6 @@ class Changes:
                             self.deliver(notice.payload)
                         await connection.execute("SELECT 1")  # fails if the connection is lost
             except (psycopg.Error, SQLAlchemyError, OSError) as error:
-                log.warning("notices of changes are interrupted: %s", str(error).splitlines()[0])
+                log.warning("notices of changes are interrupted: %s", why(error))
             self.reliable = False
             await asyncio.sleep(_RETRY)

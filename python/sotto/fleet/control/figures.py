@@ -49,6 +49,8 @@ class Figures:
     def ended(self, workload_id: str, tokens: int) -> None:
         """Notes the end of a request, and the tokens of its answer."""
         self._running[workload_id] -= 1
+        if not self._running[workload_id]:
+            del self._running[workload_id]
         second = int(self._clock())
         if not self._seconds or self._seconds[-1][0] != second:
             self._drop()

@@ -18,9 +18,9 @@ from .. import _slug
 from .._wire import BUSY
 from . import bodies, resuming
 from .admission import Admission, Admitted, check_route
+from .connections import Connections
 from .errors import Refusal
 from .figures import Figures
-from .instance import client
 from .relaying import Exchange, Relay, unreachable
 from .resuming import Broken, Resumption
 from .settings import ControlSettings
@@ -52,7 +52,7 @@ class Gateway:
     ) -> None:
         self._admission, self._workloads = admission, workloads
         self._figures, self._settings = figures, settings
-        self._clients: dict[str, httpx2.AsyncClient] = {}
+        self._connections = Connections(settings.timeout + 2 * settings.resume_timeout + 60)
         self._running = 0
 
     @property
@@ -117,8 +117,7 @@ class Gateway:
 
     async def close(self) -> None:
         """Closes all connections to workloads."""
-        for one in self._clients.values():
-            await one.aclose()
+        await self._connections.close()
 
     async def _begin(
         self,
@@ -140,7 +139,8 @@ class Gateway:
         passed = {name: headers[name] for name in _PASSED if name in headers}
 
         async def send(to: Route, content: bytes) -> httpx2.Response:
-            http = self._client(to)
+            assert to.address is not None
+            http = await self._connections.to(to.address)
             upstream = http.build_request(method, f"/v1/{path}", content=content, headers=passed)
             return await http.send(upstream, stream=True)
 
@@ -156,14 +156,6 @@ class Gateway:
             lambda counts, failed: self._end(admitted, counts, failed),
             Resumption(fields, again) if resumed else None,
         )
-
-    def _client(self, route: Route) -> httpx2.AsyncClient:
-        """Returns the connections to a workload."""
-        assert route.address is not None
-        found = self._clients.get(route.address)
-        if found is None:
-            found = self._clients[route.address] = client(route.address)
-        return found
 
     async def _elsewhere(
         self,

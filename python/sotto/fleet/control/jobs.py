@@ -14,14 +14,14 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 import httpx2
-from sqlalchemy import delete, select, update
+from sqlalchemy import select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..webhooks import HEADER, sign
 from .changes import JOBS, Changes
 from .errors import Refusal, invalid
 from .gateway import Answer, Gateway
-from .store import Store
+from .store import Store, why
 from .tables import Job, Project, Workload
 from .tokens import INFERENCE, Identity
 from .workloads import Route, Workloads
@@ -47,8 +47,6 @@ _HELD = 1800.0  # seconds after which a job of a process that ended is taken by 
 _NOT_READY = 5.0  # seconds before a job is tried again whose workload is not ready
 _MAX_AGE = 86_400.0  # seconds for which a job waits for its workload
 _TIMEOUT = 30.0  # seconds for a webhook
-_KEPT = 7 * 86_400.0  # seconds for which a job that ended is kept
-_PRUNE_EVERY = 3600.0  # seconds
 
 
 class _Interrupted(Exception):
@@ -73,7 +71,7 @@ class Jobs:
         self._outside: set[asyncio.Future[Any]] = set()  # requests to workloads and webhooks
         self._waiter = changes.waiter()
         self._stopping = False
-        self._pruned = 0.0
+        self._unnoted: set[str] = set()  # jobs whose progress could not be written
         self._http: httpx2.AsyncClient | None = None
 
     async def submit(self, identity: Identity, route: Route, body: Any) -> str:
@@ -141,45 +139,43 @@ class Jobs:
             await (self._execute(job) if job.result is None else self._deliver(job))
         except _Interrupted:
             log.info("job %s is continued by the next process", job.id)
+        except (SQLAlchemyError, OSError):
+            self._unnoted.add(job.id)  # it is done again, as soon as the store can be written
+            raise
         return True
-
-    async def prune(self) -> None:
-        """Removes jobs that ended long ago; looks once in an hour."""
-        now = self._clock()
-        if now - self._pruned < _PRUNE_EVERY:
-            return
-        self._pruned = now
-        ended = delete(Job).where(Job.state.in_(("done", "failed")), Job.due_at < now - _KEPT)
-        async with self._store.write() as session:
-            await session.execute(ended)
 
     async def _run(self) -> None:
         while not self._stopping:
             try:
                 if await self.step():
                     continue
-                await self.prune()
             except (SQLAlchemyError, OSError) as error:
-                log.warning("jobs wait for the store: %s", str(error).splitlines()[0])
+                log.warning("jobs wait for the store: %s", why(error))
             except Exception:
                 log.exception("a job failed; it is tried again")
             await self._changes.wait(_EVERY, self._waiter)
 
     async def _take(self) -> Job | None:
         """Takes a job that is due; others leave it alone until its time is over."""
-        now = self._clock()
+        now, again = self._clock(), self._unnoted
+        self._unnoted = set()
         due = select(Job.id).where(Job.state.in_(("queued", "running", "sending")), Job.due_at <= now)
         due = due.order_by(Job.due_at).limit(1)
-        async with self._store.write() as session:
-            if not self._store.is_sqlite:
-                due = due.with_for_update(skip_locked=True)
-            id = (await session.scalars(due)).first()
-            if id is None:
-                return None
-            job = await session.get(Job, id)
-            assert job is not None
-            job.state = "running" if job.result is None else "sending"
-            job.holder, job.due_at = self._holder, now + _HELD
+        try:
+            async with self._store.write() as session:
+                if again:
+                    mine = update(Job).where(Job.id.in_(sorted(again)), Job.holder == self._holder)
+                    await session.execute(mine.values(due_at=now))
+                if not self._store.is_sqlite:
+                    due = due.with_for_update(skip_locked=True)
+                id = (await session.scalars(due)).first()
+                job = None if id is None else await session.get(Job, id)
+                if job is not None:
+                    job.state = "running" if job.result is None else "sending"
+                    job.holder, job.due_at = self._holder, now + _HELD
+        except BaseException:
+            self._unnoted |= again
+            raise
         return job
 
     async def _execute(self, job: Job) -> None:

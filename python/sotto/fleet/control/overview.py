@@ -10,7 +10,7 @@ from typing import Any
 
 from . import policies
 from .figures import Figures, Live
-from .reconciler import nodes_of
+from .housekeeping import nodes_of
 from .store import Store
 from .tables import NodeRow, Workload
 from .tokens import Identity

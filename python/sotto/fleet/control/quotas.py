@@ -23,6 +23,7 @@ from .tokens import Identity
 
 REQUESTS, TOKENS = "requests", "tokens"
 METRICS = (REQUESTS, TOKENS)
+_MAX_KNOWN = 10_000  # keys
 
 
 @dataclass
@@ -72,6 +73,8 @@ class Quotas:
             if known is None:
                 raise
             return known
+        if len(self._known) >= _MAX_KNOWN:
+            self._known.clear()
         self._known[identity.token_id] = known
         self._stale.discard(identity.token_id)
         return known

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from sqlalchemy import delete, or_, select, update
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from . import policies
 from .changes import Changes
+from .housekeeping import Housekeeping
 from .placement import Deployment, Placement
-from .store import Store
-from .tables import Lease, NodeRow, Workload
+from .reports import Reports
+from .role import Role
+from .store import Store, why
+from .tables import Workload
 from .workloads import Workloads
 
 log = logging.getLogger("sotto.fleet")
-_LEASE = 15.0  # seconds after which another process may take the role
 _EVERY = 2.0  # seconds between two looks, if nothing changes
-_NODES_EVERY = 10.0  # seconds between two notes of the nodes
 
 
 class Reconciler:
@@ -36,11 +35,11 @@ class Reconciler:
         placement: Placement,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._store, self._changes, self._workloads = store, changes, workloads
+        self._changes, self._workloads = changes, workloads
         self._placement, self._clock = placement, clock
-        self._id = secrets.token_hex(8)
-        self._leads = False
-        self._noted = -_NODES_EVERY
+        self._role = Role(store, "reconciler", clock)
+        self._reports = Reports(workloads)
+        self._housekeeping = Housekeeping(store, placement, clock)
         self._removing: dict[str, asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
         self._waiter = changes.waiter()
@@ -49,11 +48,11 @@ class Reconciler:
     @property
     def leads(self) -> bool:
         """True while this process has the role."""
-        return self._leads
+        return self._role.held
 
     async def start(self) -> None:
         """Begins."""
-        await self._placement.start(self._workloads.report)
+        await self._placement.start(self._reports.note)
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
@@ -64,20 +63,21 @@ class Reconciler:
             await self._task
         await asyncio.gather(*self._removing.values(), return_exceptions=True)
         await self._placement.stop()
-        if self._leads:
+        await self._reports.stop()
+        if self._role.held:
             with suppress(SQLAlchemyError, OSError):
                 await self._forget_addresses()
-                async with self._store.write() as session:
-                    await session.execute(delete(Lease).where(Lease.holder == self._id))
+                await self._role.give_back()
 
     async def _run(self) -> None:
         while not self._stopping:
             try:
                 if await self._lead():
-                    await self._note_nodes()
+                    await self._housekeeping.run()
                     await self.reconcile()
             except (SQLAlchemyError, OSError) as error:
-                log.warning("the store cannot be reached: %s", str(error).splitlines()[0])
+                self._role.lost_sight()
+                log.warning("the store cannot be reached: %s", why(error))
             except Exception:
                 log.exception("reconciliation failed")
             await self._changes.wait(_EVERY, self._waiter)
@@ -130,51 +130,17 @@ class Reconciler:
 
     async def _lead(self) -> bool:
         """Takes or keeps the role. Returns whether this process has it."""
-        now = self._clock()
-        free = or_(Lease.holder == self._id, Lease.expires_at < now)
-        change = update(Lease).where(Lease.name == "reconciler", free)
-        async with self._store.write() as session:
-            result = await session.execute(change.values(holder=self._id, expires_at=now + _LEASE))
-            taken = bool(result.rowcount)  # type: ignore[attr-defined]
-            exists = taken or await session.get(Lease, "reconciler") is not None
-        if not exists:
-            with suppress(IntegrityError):
-                async with self._store.write() as session:
-                    session.add(Lease(name="reconciler", holder=self._id, expires_at=now + _LEASE))
-                taken = True
-        if taken and not self._leads:
+        taken = await self._role.take()
+        if taken and not self._role.held:
             log.info("this process reconciles")
             await self._forget_addresses()
-        if self._leads and not taken:
+        if self._role.held and not taken:
             log.warning("another process reconciles")
             await self._placement.stop()
-        self._leads = taken
+            self._reports.clear()
+        self._role.held = taken
         return taken
 
     async def _forget_addresses(self) -> None:
         if not self._placement.outlives:
             await self._workloads.clear_addresses()
-
-    async def _note_nodes(self) -> None:
-        now = self._clock()
-        if now - self._noted < _NODES_EVERY:
-            return
-        self._noted = now
-        nodes = await self._placement.nodes()
-        async with self._store.write() as session:
-            for node in nodes:
-                columns = {
-                    "cores": node.cores,
-                    "memory": float(node.memory),
-                    "gpus": list(node.gpus),
-                    "version": node.version,
-                    "seen_at": now,
-                }
-                insert = self._store.insert(NodeRow).values(id=node.id, **columns)
-                await session.execute(insert.on_conflict_do_update(index_elements=["id"], set_=columns))
-
-
-async def nodes_of(store: Store) -> list[NodeRow]:
-    """Returns the nodes that were noted last."""
-    async with store.read() as session:
-        return list((await session.scalars(select(NodeRow).order_by(NodeRow.id))).all())

@@ -27,6 +27,13 @@ from ...errors import ArgumentError
 log = logging.getLogger("sotto.fleet")
 _BUSY = 10_000  # milliseconds for which SQLite waits for another writer
 _MIGRATION_LOCK = 0x50770  # key of PostgreSQL's advisory lock
+PATIENCE: dict[str, Any] = {  # how long a server that does not answer is waited for
+    "connect_timeout": 3,  # seconds
+    "keepalives_idle": 5,  # seconds
+    "keepalives_interval": 2,  # seconds
+    "keepalives_count": 2,
+    "tcp_user_timeout": 5000,  # milliseconds
+}
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -50,6 +57,12 @@ def parse_url(database: str) -> URL:
     if kind not in ("sqlite", "postgresql"):
         raise ArgumentError(f"invalid --database of kind '{kind}': {expected}")
     return url.set(drivername="sqlite+aiosqlite" if kind == "sqlite" else "postgresql+psycopg")
+
+
+def why(error: BaseException) -> str:
+    """Returns the reason of an error of a database in one line, without its statement."""
+    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 class Store:
@@ -79,7 +92,11 @@ class Store:
             event.listen(engine.sync_engine, "begin", _begin_sqlite)
         else:
             engine = create_async_engine(
-                url, pool_size=connections, max_overflow=connections, pool_pre_ping=True
+                url,
+                pool_size=connections,
+                max_overflow=connections,
+                pool_pre_ping=True,
+                connect_args=dict(PATIENCE),
             )
         store = cls(url, engine)
         try:
@@ -89,8 +106,7 @@ class Store:
                 await connection.commit()
         except (SQLAlchemyError, CommandError, OSError) as error:
             await engine.dispose()
-            reason = str(getattr(error, "orig", None) or error).splitlines()[0]
-            raise ArgumentError(f"cannot open --database '{url.render_as_string()}': {reason}") from None
+            raise ArgumentError(f"cannot open --database '{url.render_as_string()}': {why(error)}") from None
         return store
 
     @asynccontextmanager

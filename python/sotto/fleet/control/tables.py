@@ -147,6 +147,15 @@ class Usage(Base):
     completion_tokens: Mapped[int] = mapped_column(default=0)
 
 
+class UsageWriter(Base):
+    """The last batch of usage that a process has added, so that no batch is added twice."""
+
+    __tablename__ = "usage_writers"
+    id: Mapped[str] = mapped_column(String(16), primary_key=True)
+    batch: Mapped[int]
+    at: Mapped[float]
+
+
 class Quota(Base):
     """A limit for a project, or for one of its keys: `amount` of a `metric` in each window of `seconds`."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,8 +14,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from .store import Store
-from .tables import Project, Usage
+from .store import Store, why
+from .tables import Project, Usage, UsageWriter
 
 log = logging.getLogger("sotto.fleet")
 _EVERY = 1.0  # seconds
@@ -29,12 +30,23 @@ class Counts(NamedTuple):
     completion_tokens: int = 0
 
 
+Key = tuple[str, str, str, int]  # project, workload, key and hour
+
+
 class UsageLog:
-    """Counts of answers by project, workload, key and hour."""
+    """Counts of answers by project, workload, key and hour.
+
+    Counts are added to the store in numbered batches. If the store goes down amid a commit, nobody knows
+    whether it holds the batch; the next attempt has the same number, and the store adds no number twice.
+    """
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
         self._store, self._clock = store, clock
-        self._pending: dict[tuple[str, str, str, int], list[int]] = {}
+        self._pending: dict[Key, list[int]] = {}
+        self._batch: dict[Key, list[int]] = {}  # what is being added
+        self._number = 0  # of the batch
+        self._writer = secrets.token_hex(8)
+        self._writing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
 
@@ -58,28 +70,35 @@ class UsageLog:
             await self.flush()
 
     async def flush(self) -> None:
-        """Adds what was counted to the store, in one transaction."""
-        taken, self._pending = self._pending, {}
-        if not taken:
-            return
-        try:
-            async with self._store.write() as session:
-                for (project, workload, token, hour), sums in sorted(taken.items()):
-                    insert = self._store.insert(Usage).values(
-                        project_id=project,
-                        workload_id=workload,
-                        token_id=token,
-                        hour=hour,
-                        **dict(zip(_COUNTS, sums, strict=True)),
-                    )
-                    added = {name: getattr(Usage, name) + getattr(insert.excluded, name) for name in _COUNTS}
-                    keys = ["project_id", "workload_id", "token_id", "hour"]
-                    await session.execute(insert.on_conflict_do_update(index_elements=keys, set_=added))
-        except BaseException:
-            for key, sums in taken.items():
-                kept = self._pending.setdefault(key, [0] * len(_COUNTS))
-                self._pending[key] = [a + b for a, b in zip(kept, sums, strict=True)]
-            raise
+        """Adds what was counted to the store."""
+        async with self._writing:
+            while self._batch or self._pending:
+                if not self._batch:
+                    self._batch, self._pending = self._pending, {}
+                    self._number += 1
+                await self._add()
+                self._batch = {}
+
+    async def _add(self) -> None:
+        """Adds the batch in one transaction, unless the store has it."""
+        async with self._store.write() as session:
+            mine = {"batch": self._number, "at": self._clock()}
+            first = self._store.insert(UsageWriter).values(id=self._writer, **mine)
+            unknown = UsageWriter.batch < self._number
+            noting = first.on_conflict_do_update(index_elements=["id"], set_=mine, where=unknown)
+            if (await session.scalars(noting.returning(UsageWriter.id))).first() is None:
+                return
+            for (project, workload, token, hour), sums in sorted(self._batch.items()):
+                insert = self._store.insert(Usage).values(
+                    project_id=project,
+                    workload_id=workload,
+                    token_id=token,
+                    hour=hour,
+                    **dict(zip(_COUNTS, sums, strict=True)),
+                )
+                added = {name: getattr(Usage, name) + getattr(insert.excluded, name) for name in _COUNTS}
+                keys = ["project_id", "workload_id", "token_id", "hour"]
+                await session.execute(insert.on_conflict_do_update(index_elements=keys, set_=added))
 
     async def _run(self) -> None:
         while not self._stopping.is_set():
@@ -88,7 +107,7 @@ class UsageLog:
             try:
                 await self.flush()
             except (SQLAlchemyError, OSError) as error:
-                log.warning("usage is kept until the store is back: %s", str(error).splitlines()[0])
+                log.warning("usage is kept until the store is back: %s", why(error))
 
 
 async def totals(store: Store, project: str | None = None, since: float = 0.0) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from .tables import Event, Project, ReplicaRow, Workload
 
 _MAX_EVENTS = 200  # of one workload
 _MAX_MESSAGE = 1000  # characters
+_MAX_ROUTES = 10_000
 
 
 class Route(NamedTuple):
@@ -169,6 +170,8 @@ class Workloads:
             found.message,
             found.address,
         )
+        if len(self._routes) >= _MAX_ROUTES:
+            self._routes.clear()
         self._routes[project_id, slug] = route, True
         return route
 
