@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from . import drain, ingress, join, keys, quotas, serve, top, up, usage, webhook
+from . import drain, ingress, join, keys, manifests, quotas, serve, top, up, usage, webhook
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("keys", keys, "make, list and revoke tokens of a project"),
         ("quotas", quotas, "limit the requests and tokens of a project or of one key"),
         ("usage", usage, "what projects and keys used"),
+        ("manifests", manifests, "YAML for Kubernetes: KubeRay, or Agones"),
         ("webhook", webhook, "where the results of a project's jobs are sent"),
     ):
         command = commands.add_parser(name, help=what, description=what)

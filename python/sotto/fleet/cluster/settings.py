@@ -47,9 +47,14 @@ def variables(token_file: Path) -> dict[str, str]:
         raise ArgumentError(f"invalid token in {token_file}: expected at least {_MIN_TOKEN} characters")
     if shared:
         raise ArgumentError(f"other users may read {token_file}; `chmod 600 {token_file}` prevents it")
+    return environment(str(token_file.absolute()))
+
+
+def environment(token_path: str) -> dict[str, str]:
+    """Returns the variables of `variables()` for a file of another machine."""
     return {
         "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN_PATH": str(token_file.absolute()),
+        "RAY_AUTH_TOKEN_PATH": token_path,
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_SERVE_ENABLE_HA_PROXY": "0",  # it would listen at all addresses
         "RAY_worker_niceness": "0",  # else 15: other programs of the machine would slow the answers

@@ -72,15 +72,21 @@ class Reconciler:
     async def _run(self) -> None:
         while not self._stopping:
             try:
-                if await self._lead():
-                    await self._housekeeping.run()
-                    await self.reconcile()
+                await self.step()
             except (SQLAlchemyError, OSError) as error:
                 self._role.lost_sight()
                 log.warning("the store cannot be reached: %s", why(error))
             except Exception:
                 log.exception("reconciliation failed")
             await self._changes.wait(_EVERY, self._waiter)
+
+    async def step(self) -> bool:
+        """Takes or keeps the role; reconciles if this process has it. Returns whether it has."""
+        if not await self._lead():
+            return False
+        await self._housekeeping.run()
+        await self.reconcile()
+        return True
 
     async def reconcile(self) -> None:
         """Deploys what is declared and removes what is not."""
