@@ -36,8 +36,8 @@ Key = tuple[str, str, str, int]  # project, workload, key and hour
 class UsageLog:
     """Counts of answers by project, workload, key and hour.
 
-    Counts are added to the store in numbered batches. If the store goes down amid a commit, nobody knows
-    whether it holds the batch; the next attempt has the same number, and the store adds no number twice.
+    Counts are added to the store in numbered batches. If the store goes down amid a commit, the outcome is
+    unknown; the next attempt has the same number, and the store adds no number twice.
     """
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
