@@ -4,8 +4,8 @@
 
 Runs `sotto fleet serve` with the house model as a user gets it. Clients ask on and on, every other time for a
 stream; a key is made and revoked every few seconds. At the end, the usage in the store is compared with what
-the clients counted. Growth is the slope of the memory after a warm-up: a quarter of the time, or 4 minutes, but at most half of it. Exit
-status 1 if a limit is exceeded.
+the clients counted. Growth is the slope of the memory after a warm-up: a quarter of the time, or 4 minutes,
+but at most half of the time. Exit status 1 if a limit is exceeded.
 """
 
 from __future__ import annotations
