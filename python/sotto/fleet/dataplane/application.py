@@ -13,6 +13,7 @@ from ..control import bodies
 from ..control.admission import Admission, Admitted, check_route
 from ..control.errors import Refusal
 from ..control.settings import ControlSettings
+from ..control.store import why
 from ..control.usage import Counts, Tail
 from ..control.workloads import Route
 
@@ -68,7 +69,7 @@ class Admitting:
             await refusal.response()(scope, receive, send)
             return
         except (SQLAlchemyError, OSError) as error:
-            log.warning("the store cannot be reached: %s", str(error).splitlines()[0])
+            log.warning("the store cannot be reached: %s", why(error))
             down = Refusal(503, "the store cannot be reached, and this key is not known here", None, 1)
             await down.response()(scope, receive, send)
             return

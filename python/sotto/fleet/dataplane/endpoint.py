@@ -19,7 +19,7 @@ from ..control.placement import Deployment
 from ..control.quotas import Quotas
 from ..control.replicas import BEAT, Place, Replicas
 from ..control.settings import ControlSettings
-from ..control.store import Store
+from ..control.store import Store, why
 from ..control.tokens import Tokens
 from ..control.usage import UsageLog
 from ..control.workloads import Route
@@ -129,7 +129,7 @@ class Endpoint:
             try:
                 await asyncio.shield(self._replicas.add(self.place))  # a transaction is never cancelled
             except (SQLAlchemyError, OSError) as error:
-                log.warning("the store cannot be reached: %s", str(error).splitlines()[0])
+                log.warning("the store cannot be reached: %s", why(error))
 
 
 async def _cancelled(task: asyncio.Future[None]) -> None:

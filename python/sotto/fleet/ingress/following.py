@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..control.changes import Changes
 from ..control.replicas import Place, Replicas
-from ..control.store import Store
+from ..control.store import Store, why
 from .configuration import Replica, Route
 
 log = logging.getLogger("sotto.fleet")
@@ -39,7 +39,7 @@ async def follow_store(database: str) -> AsyncGenerator[list[Route], None]:
             try:
                 now = [_route(*names, places) for names, places in (await replicas.serving()).items()]
             except (SQLAlchemyError, OSError) as error:
-                log.warning("the store cannot be reached, the routes stay: %s", str(error).splitlines()[0])
+                log.warning("the store cannot be reached, the routes stay: %s", why(error))
             else:
                 if now != before:
                     yield now
