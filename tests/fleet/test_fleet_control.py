@@ -49,6 +49,7 @@ def test_the_life_of_a_workload(control: Control) -> None:
     assert changed["model_name"] == "b" and changed["updated_at"] > record["updated_at"]
     assert [one["backend"] for one in control.ask("GET", WORKLOADS, token).json()] == ["vllm"]
     assert control.ask("GET", f"{WORKLOADS}/My%20Smith", token).json()["id"] == record["id"]
+    control.deployed("my-smith")
     gone = control.ask("DELETE", path, token)
     assert gone.status_code == 204 and gone.content == b""
     assert control.placement.calls[-1] == ("remove", "my-smith") and control.placement.current == {}
