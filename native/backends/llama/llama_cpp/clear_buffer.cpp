@@ -7,6 +7,7 @@
 // use: they are zero when they are next read.
 #include "clear_buffer.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <ggml-backend.h>
 
