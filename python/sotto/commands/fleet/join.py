@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import ArgumentError
 from .. import arguments as types
 from .. import screen
 from . import cluster
 from .opening import add_database
+
+if TYPE_CHECKING:
+    from ...fleet.cluster.nodes import Members, NodeProcess
 
 _EVERY = 5.0  # seconds between two looks whether the node is still in the fleet
 
@@ -32,11 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Runs until SIGINT or SIGTERM, or until the node is drained. Returns the exit status."""
     options = cluster.node_options(arguments)
-    from ...fleet.cluster.nodes import NodeProcess, names
+    from ...fleet.cluster.nodes import NodeProcess, members
 
     shared = cluster.shared_database(arguments)
     token = cluster.token_file(arguments)
-    if options.name in names(arguments.head, token):
+    joined = members(arguments.head, token)
+    if options.name in joined.nodes:
         raise ArgumentError(
             f"invalid --name '{options.name}': a node of this name is in the fleet; choose another"
         )
@@ -44,17 +48,47 @@ def run(arguments: argparse.Namespace) -> int:
     with (
         tempfile.TemporaryDirectory(prefix="sotto-ray-") as folder,
         NodeProcess(
-            options, token, Path(folder), head=arguments.head, drain=arguments.drain, database=shared
+            options,
+            token,
+            Path(folder),
+            head=arguments.head,
+            drain=arguments.drain,
+            database=shared,
+            wait=joined.head_wait,
         ) as node,
         cluster.ingress(arguments, shared),
     ):
         screen.say(f"sotto fleet: node '{options.name}' joined {arguments.head}", flush=True)
         try:
-            while not node.ended(_EVERY):
-                with contextlib.suppress(ArgumentError):  # a head that is lost may come back
-                    if options.name not in names(arguments.head, token):
-                        screen.say(f"sotto fleet: node '{options.name}' was drained", flush=True)
-                        return 0
+            return _stay(arguments.head, token, options.name, joined, node)
         except KeyboardInterrupt:
             return 0
-    raise ArgumentError(f"node '{options.name}' ended: the head at {arguments.head} is lost")
+
+
+def _stay(head: str, token: Path, name: str, joined: Members, node: NodeProcess) -> int:
+    """Returns 0 once the node was drained.
+
+    Raises:
+        ArgumentError: The node ended without its head, or the head came back without its state.
+    """
+    from ...fleet.cluster.nodes import members
+
+    lost = False
+    while not node.ended(_EVERY):
+        try:
+            found = members(head, token)
+        except ArgumentError:  # a head that is lost may come back
+            if not lost:
+                wait = f"waits {joined.head_wait:,} s for it" if joined.head_wait else "ends soon"
+                screen.say(f"sotto fleet: the head at {head} is lost; node '{name}' {wait}", flush=True)
+            lost = True
+            continue
+        if found.cluster != joined.cluster:
+            raise ArgumentError(f"node '{name}' ends: the head at {head} came back without its state")
+        if name not in found.nodes:
+            screen.say(f"sotto fleet: node '{name}' was drained", flush=True)
+            return 0
+        if lost:
+            screen.say(f"sotto fleet: the head at {head} is back", flush=True)
+        lost = False
+    raise ArgumentError(f"node '{name}' ended: the head at {head} is lost")

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import ArgumentError
-from ..control.instance import end_with_parent, free_port
+from ..control.instance import end_with_parent
 from ..control.launch import inherited
-from . import settings
+from . import settings, start_hook
+from .redis import Redis
+from .redis import variables as redis_variables
 
 _START_TIMEOUT = 120.0  # seconds until a node has to run
 _END_TIMEOUT = 30.0  # seconds until a drained node has to have ended
@@ -59,6 +61,8 @@ class NodeProcess:
         port: Port of the head, if this node is the head.
         drain: Seconds in which replicas start elsewhere and answers end, before the node does; 0: at once.
         database: A store of PostgreSQL, for replicas that clients ask directly; None: the gateway alone asks.
+        redis: Where the head keeps its state, if this node is the head; None: it is lost with the head.
+        wait: Seconds for which the node goes on without the head; None: Ray's 60.
     """
 
     def __init__(
@@ -71,15 +75,20 @@ class NodeProcess:
         port: int = 0,
         drain: float = 0.0,
         database: str | None = None,
+        redis: Redis | None = None,
+        wait: int | None = None,
     ) -> None:
         self._environment = {
             **{name: value for name, value in inherited().items() if name != settings.DATABASE},
             **({} if database is None else {settings.DATABASE: database}),
             **settings.variables(token_file),
+            "RAY_START_HOOK": start_hook.PATH,
+            **({} if redis is None else redis_variables(redis, token_file)),
+            **({} if wait is None else {settings.WAIT_VARIABLE: str(wait)}),
             "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": str(drain),
         }
         self._end_timeout = drain + _END_TIMEOUT
-        self._command = _command(options, head, port, folder)
+        self._command = _command(options, head, port, folder, None if redis is None else redis.wait)
         self._log = folder / "node.log"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -128,18 +137,22 @@ class NodeProcess:
         return self._process.returncode is not None
 
 
-def _command(options: NodeOptions, head: str | None, port: int, folder: Path) -> list[str]:
+def _command(
+    options: NodeOptions, head: str | None, port: int, folder: Path, head_wait: int | None
+) -> list[str]:
     labels = {settings.NODE: options.name, settings.VERSION: settings.version_label()}
+    if head_wait is not None:
+        labels |= {settings.HEAD_WAIT: str(head_wait)}
     if options.gpu is not None:
         labels |= {settings.GPU: options.gpu.id, settings.GPU_MB: str(options.gpu.memory_mb)}
     words = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
     if head is None:
         words += ["--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}"]
-        words += [f"--ray-client-server-port={free_port()}"]  # else 10001; it cannot be turned off
+        words += ["--no-monitor"]  # of Ray's autoscaler
     else:
         words += [f"--address={head}"]
     words += [f"--node-ip-address={options.host}", f"--object-store-memory={_OBJECT_STORE}"]
-    words += ["--dashboard-agent-listen-port=0", "--metrics-export-port=0"]
+    words += ["--dashboard-agent-listen-port=0", "--metrics-export-port=0", "--include-log-monitor=false"]
     words += [f"--labels={','.join(f'{name}={value}' for name, value in labels.items())}"]
     words += [f"--num-gpus={0 if options.gpu is None else 1}"]
     words += [] if options.cores is None else [f"--num-cpus={options.cores}"]
@@ -147,18 +160,40 @@ def _command(options: NodeOptions, head: str | None, port: int, folder: Path) ->
     return words
 
 
-def names(head: str, token_file: Path) -> dict[str, str]:
-    """Returns Ray's id of each node that answers, by name.
+class Members(NamedTuple):
+    """A cluster as its head knows it.
+
+    Attributes:
+        cluster: Ray's id of the cluster. A head that lost its state has another one.
+        nodes: Ray's id of each node that answers, by name.
+        head_wait: Seconds for which nodes wait for a lost head; None: it does not come back.
+    """
+
+    cluster: str
+    nodes: dict[str, str]
+    head_wait: int | None
+
+
+def members(head: str, token_file: Path) -> Members:
+    """Returns the cluster at `HOST:PORT`.
 
     Raises:
         ArgumentError: No head answers, or the token is another one.
     """
-    found = {}
-    for id, node in _client(head, token_file).get_all_node_info(timeout=10).items():
+    client = _client(head, token_file)
+    try:
+        nodes, cluster = client.get_all_node_info(timeout=10), client.cluster_id.hex()
+    except Exception as error:
+        raise ArgumentError(f"the head at {head} does not answer: {_first_line(error)}") from None
+    found: dict[str, str] = {}
+    wait = None
+    for id, node in nodes.items():
         labels = dict(node.labels)
         if node.state == 0 and settings.NODE in labels:  # 0: alive
             found[labels[settings.NODE]] = id.hex()
-    return found
+            if settings.HEAD_WAIT in labels:
+                wait = int(labels[settings.HEAD_WAIT])
+    return Members(cluster, found, wait)
 
 
 def drain(head: str, token_file: Path, name: str, seconds: float) -> None:
@@ -167,7 +202,7 @@ def drain(head: str, token_file: Path, name: str, seconds: float) -> None:
     Raises:
         ArgumentError: There is no such node, or Ray refuses.
     """
-    known = names(head, token_file)
+    known = members(head, token_file).nodes
     if name not in known:
         raise ArgumentError(f"no node '{name}'; the nodes are: {', '.join(sorted(known))}")
     from ray.core.generated import autoscaler_pb2
@@ -188,6 +223,9 @@ def _client(head: str, token_file: Path) -> Any:
         return raylet.GcsClient(address=head)
     except Exception as error:
         raise ArgumentError(
-            f"no head of a fleet answers at {head} with the token of {token_file}: "
-            f"{(str(error).splitlines() or [''])[0][:300]}"
+            f"no head of a fleet answers at {head} with the token of {token_file}: {_first_line(error)}"
         ) from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:300]

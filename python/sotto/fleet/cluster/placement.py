@@ -40,9 +40,9 @@ class RayPlacement:
         await self._view.next()
 
     async def nodes(self) -> list[Node]:
-        """Returns the nodes of the cluster that have a name."""
+        """Returns the nodes of the cluster that have a name; none while it does not answer."""
         self._view.start()
-        found = (await self._view.next()).nodes
+        found = [] if self._view.away else self._view.state.nodes
         return [
             Node(one.name, int(one.cores), one.memory, (one.gpu,) if one.gpu else (), one.version)
             for one in found

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import ipaddress
 import os
 import re
 import secrets
 import socket
+import time
 from pathlib import Path
 
 from ...errors import ArgumentError
@@ -15,8 +17,11 @@ from ...errors import ArgumentError
 NEEDS = "needs the extra 'fleet-ray', and Python 3.11 or later: pip install sotto-runtime[fleet,fleet-ray]"
 NODE, VERSION, GPU, GPU_MB = "sotto-node", "sotto-version", "sotto-gpu", "sotto-gpu-mb"  # labels of a node
 DATABASE = "SOTTO_FLEET_DATABASE"  # variable: a store that the replicas of a node know
+HEAD_WAIT = "sotto-head-wait"  # label of a head that comes back: seconds for which nodes wait for it
+WAIT_VARIABLE = "RAY_gcs_rpc_server_reconnect_timeout_s"  # after which a process without a head ends
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")  # values of Ray's labels
 _CONNECT_TIMEOUT = 5.0  # seconds
+_FREE_TIMEOUT = 5.0  # seconds until the port of a head has to be free
 _MIN_TOKEN = 32  # characters
 
 
@@ -108,6 +113,32 @@ def check_reachable(head: str) -> None:
         raise ArgumentError(
             f"no head of a fleet answers at {head}: {error.strerror or error}; `sotto fleet up` starts one"
         ) from None
+
+
+def check_free(head: str) -> None:
+    """Raises `ArgumentError` if this machine cannot listen at `HOST:PORT`, now and for some seconds more.
+
+    A head that was killed may take that long to end.
+    """
+    host, _, port = head.rpartition(":")
+    end = time.monotonic() + _FREE_TIMEOUT
+    while True:
+        try:
+            with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((host, int(port)))
+                return
+        except OSError as error:
+            if error.errno == errno.EADDRNOTAVAIL:
+                raise ArgumentError(
+                    f"invalid --address '{host}': expected an IP address of this machine, which has no such one"
+                ) from None
+            if time.monotonic() > end:
+                raise ArgumentError(
+                    f"invalid --head-port '{port}': cannot listen at {head}: {error.strerror}; end the head "
+                    "that runs there, or choose another port"
+                ) from None
+        time.sleep(0.2)
 
 
 def version_label() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeVar
 
@@ -15,6 +15,7 @@ from .needs import RayNode
 log = logging.getLogger("sotto.fleet")
 T = TypeVar("T")
 _EVERY = 0.5  # seconds between two polls
+_PATIENCE = 10.0  # seconds without an answer after which the cluster counts as away
 _THREADS = 8  # a plan of each workload may wait in one
 
 
@@ -38,7 +39,13 @@ class View:
         self._threads = ThreadPoolExecutor(_THREADS, "sotto-ray")
         self._next: asyncio.Future[State] | None = None  # for calls before the next poll
         self._waiting: list[asyncio.Future[State]] = []  # those of polls that run or failed
+        self._away = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+
+    @property
+    def away(self) -> bool:
+        """True while the cluster does not answer; replicas may go on meanwhile."""
+        return self._away.is_set()
 
     def start(self) -> None:
         """Begins to poll, unless it does."""
@@ -63,36 +70,56 @@ class View:
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            await asyncio.wait([running])
+            await asyncio.wait([running], timeout=_PATIENCE if self.away else None)
             raise
 
-    async def next(self) -> State:
-        """Waits for a state that is polled after this call."""
-        if self._next is None:
+    async def next(self, on_away: Callable[[], Awaitable[None]] | None = None) -> State:
+        """Waits for a state that is polled after this call, however long the cluster is away.
+
+        Args:
+            on_away: Called once if the cluster does not answer.
+        """
+        state = self._next
+        if state is None:
             raise RuntimeError("the placement was not started")
-        return await asyncio.shield(self._next)
+        if on_away is not None:
+            away = asyncio.create_task(self._away.wait())
+            try:
+                await asyncio.wait([state, away], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                away.cancel()
+            if not state.done():
+                await on_away()
+        return await asyncio.shield(state)
 
     async def _poll(self) -> None:
         loop = asyncio.get_running_loop()
-        failing = False
         while True:
             assert self._next is not None
             self._waiting.append(self._next)
             self._next = loop.create_future()
+            looking = loop.run_in_executor(self._threads, self._look)
             try:
-                self.state = await loop.run_in_executor(self._threads, self._look)
-                failing = False
+                if looking not in (await asyncio.wait([looking], timeout=_PATIENCE))[0]:
+                    self._miss(f"no answer within {_PATIENCE:g} s")
+                self.state = await looking
             except Exception as error:
-                if not failing:
-                    log.warning("the Ray cluster does not answer: %s", (str(error).splitlines() or [""])[0])
-                failing = True
+                self._miss((str(error).splitlines() or [type(error).__name__])[0])
                 with contextlib.suppress(Exception):  # the next poll shows whether it helped
                     await loop.run_in_executor(self._threads, self.cluster.start_serve)
             else:
+                if self.away:
+                    log.info("the Ray cluster answers again")
+                self._away.clear()
                 for one in self._waiting:
                     one.set_result(self.state)
                 self._waiting.clear()
             await asyncio.sleep(_EVERY)
+
+    def _miss(self, reason: str) -> None:
+        if not self.away:
+            log.warning("the Ray cluster does not answer: %s", reason)
+        self._away.set()
 
     def _look(self) -> State:
         return State(self.cluster.applications(), self.cluster.nodes())

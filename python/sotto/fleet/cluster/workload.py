@@ -22,6 +22,7 @@ _START_TIMEOUT = 1800.0  # seconds until all replicas of a version have to answe
 _GRACE = 1.0  # seconds in which requests that have looked up the address before still reach it
 _RESTARTS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)  # seconds before an application is deployed again
 _STEADY = 60.0  # seconds of service after which restarts are counted anew
+_AWAY = "the head of the cluster does not answer; replicas on other nodes go on"
 _PREFIX = "sotto-"
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -62,6 +63,11 @@ class Workload:
         self.deployment: Deployment | None = None
         self._view, self._report, self._limits = view, report, limits
         self._serving: str | None = None  # name of the application that the gateway asks
+        self._said: tuple[str, str, str | None] = (
+            "scheduling",
+            "waiting for the cluster",
+            None,
+        )  # phase, message and step
         self._task: asyncio.Task[None] | None = None
 
     async def become(self, deployment: Deployment) -> None:
@@ -84,7 +90,7 @@ class Workload:
         """Stops all applications of the workload; returns when none is left."""
         await self.release()
         while True:
-            own = self._own(await self._view.next(), workload_id)
+            own = self._own(await self._next(), workload_id)
             if not own:
                 return
             await self._delete(own)
@@ -92,7 +98,7 @@ class Workload:
     async def _run(self, deployment: Deployment) -> None:
         """Brings a version up and keeps it up; after an error, tries again when nodes come or go."""
         while True:
-            before = _ids(await self._view.next())
+            before = _ids(await self._next())
             try:
                 await self._keep_running(deployment)
             except CannotLaunch as error:
@@ -141,7 +147,7 @@ class Workload:
     async def _settled(self, deployment: Deployment, name: str) -> dict[str, Application]:
         """Returns the applications of the workload, once `name` neither ends nor has failed."""
         while True:
-            own = self._own(await self._view.next(), deployment.workload_id)
+            own = self._own(await self._next(), deployment.workload_id)
             running = [one for one in own if own[one].running and own[one].status != "DELETING"]
             latest = max(running, key=lambda one: (one == name, owner(one)), default=None)
             self._serving = latest
@@ -157,7 +163,7 @@ class Workload:
         await self._say("scheduling", "the execution policy schedules no replica now")
         while True:
             await self._delete(own)
-            own = self._own(await self._view.next(), deployment.workload_id)
+            own = self._own(await self._next(), deployment.workload_id)
 
     async def _place(self, deployment: Deployment) -> dict[str, Any]:
         """Returns the options of the replicas' actors, once the nodes have room for them.
@@ -173,13 +179,13 @@ class Workload:
             )
         await self._say("scheduling", f"planning the memory of {deployment.model}", "plan")
         version = version_label()
-        nodes = candidates(deployment, (await self._view.next()).nodes, version)
+        nodes = candidates(deployment, (await self._next()).nodes, version)
         plans = await self._view.call(self._view.cluster.plan, deployment, nodes)
         cores = float(deployment.config.get("threads", self._limits.cores))
         needs = fit(deployment, nodes, plans, cores, deployment.replicas)
         clock, said = asyncio.get_running_loop().time, False
         end = clock() + self._limits.room_wait
-        while needs.room((await self._view.next()).nodes, free=True) < deployment.replicas:
+        while needs.room((await self._next()).nodes, free=True) < deployment.replicas:
             reason = f"no room for {deployment.replicas} x {needs.text()} beside what runs"
             if clock() > end:
                 raise CannotLaunch(reason)
@@ -200,7 +206,7 @@ class Workload:
         clock = asyncio.get_running_loop().time
         end = clock() + _START_TIMEOUT
         while True:
-            app = self._own(await self._view.next(), deployment.workload_id).get(name)
+            app = self._own(await self._next(), deployment.workload_id).get(name)
             if app is None or app.status == "DELETING":
                 return "its application was deleted"
             if app.status == "RUNNING":
@@ -215,7 +221,7 @@ class Workload:
         clock = asyncio.get_running_loop().time
         began, said = clock(), ("", "")
         while True:
-            state = await self._view.next()
+            state = await self._next()
             own = self._own(state, deployment.workload_id)
             app = own.pop(name, None)
             if app is None or app.status in ("DELETING", "DEPLOY_FAILED"):
@@ -232,7 +238,7 @@ class Workload:
 
     async def _other_nodes(self, before: set[str]) -> None:
         """Waits until nodes have come or gone. Meanwhile, the version before answers."""
-        while _ids(await self._view.next()) == before:
+        while _ids(await self._next()) == before:
             pass
 
     async def _delete(self, applications: Mapping[str, Application]) -> None:
@@ -248,7 +254,26 @@ class Workload:
                 found[name] = app
         return found
 
+    async def _next(self) -> State:
+        """Waits for the next state; reports meanwhile if the cluster does not answer."""
+        away = False
+
+        async def on_away() -> None:
+            nonlocal away
+            away = self.deployment is not None
+            if away:
+                await self._report_now(self._said[0], f"{self._said[1]}; {_AWAY}", self._said[2])
+
+        state = await self._view.next(on_away)
+        if away:
+            await self._report_now(*self._said)
+        return state
+
     async def _say(self, phase: str, message: str, step: str | None = None) -> None:
+        self._said = (phase, message, step)
+        await self._report_now(phase, message, step)
+
+    async def _report_now(self, phase: str, message: str, step: str | None) -> None:
         assert self.deployment is not None
         address = serving = None
         if self._serving is not None:
