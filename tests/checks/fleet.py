@@ -6,7 +6,8 @@ import sys
 
 from .ground import BUILD, JOBS, PYTHON, ROOT, Failed, NotRun, is_full, last_line, run
 
-NEEDS = ("postgres", "haproxy")  # of ground.SYSTEM
+NEEDS = ("postgres", "haproxy", "redis-server")  # of ground.SYSTEM
+RAY_NEEDS = ("postgres", "haproxy", "redis-server")
 HOSTS_NEEDS = ("haproxy", "ip", "postgres")
 ENV = {
     "PYTHONPATH": str(ROOT / "python"),
@@ -32,7 +33,9 @@ def check_fleet() -> str:
 
 
 def check_ray() -> str:
-    """Workloads on a Ray cluster of two nodes; without --full, one of them, whose replica is killed.
+    """Workloads on a Ray cluster of two nodes; with --full, all of them, and the head is lost.
+
+    Without --full, one workload, whose replica is killed.
 
     Raises:
         NotRun: Ray does not start on this machine.

@@ -49,6 +49,7 @@ SYSTEM = {
     "bwrap": "bubblewrap",
     "postgres": "postgresql",
     "haproxy": "haproxy",
+    "redis-server": "redis-server",
     "ip": "iproute2",
 }
 OPTIONAL = {"ccache"}  # only makes things faster

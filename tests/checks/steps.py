@@ -307,7 +307,13 @@ STEPS = [
         needs=fleet.NEEDS,
         after=["build"],
     ),
-    Step("ray", "workloads on a Ray cluster; --full: all its tests", check_ray, after=["build"]),
+    Step(
+        "ray",
+        "workloads on a Ray cluster; --full: all its tests",
+        check_ray,
+        needs=fleet.RAY_NEEDS,
+        after=["build"],
+    ),
     Step(
         "hosts",
         "the data plane on four hosts: replicas killed, networks cut, reloads",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib.util
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -44,6 +45,7 @@ class FakeCluster(Cluster):
         self.files: dict[str, str] = {}  # fingerprints of the model's file, by node
         self.behave: Callable[[str], tuple[str, str]] = lambda name: ("RUNNING", "")
         self.down = False
+        self.on_look: Callable[[], object] = lambda: None
 
     def connect(self) -> None: ...
 
@@ -54,6 +56,7 @@ class FakeCluster(Cluster):
         return f"http://here/{name}"
 
     def applications(self) -> dict[str, Application]:
+        self.on_look()
         if self.down:
             raise RuntimeError("the controller died")
         return dict(self.known)
@@ -209,6 +212,41 @@ def test_a_cluster_that_does_not_answer(caplog: pytest.LogCaptureFixture) -> Non
     assert [one.message for one in caplog.records].count(
         "the Ray cluster does not answer: the controller died"
     ) == 1
+
+
+def test_a_cluster_whose_calls_hang(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As those of Ray do while the head is lost: said once, at the workload too, and over when it is back."""
+    monkeypatch.setattr("sotto.fleet.cluster.view._PATIENCE", 0.1)
+    caplog.set_level("INFO", "sotto.fleet")
+    back = threading.Event()
+    back.set()
+
+    async def run() -> None:
+        async with Run() as it:
+            it.cluster.on_look = back.wait
+            await it.placement.deploy(W)
+            serving = await it.until("ready")
+            assert [one.id for one in await it.placement.nodes()] == ["a"]
+            back.clear()
+            away = await it.until("ready", f"{serving.message}; the head of the cluster does not answer")
+            assert away.address == serving.address
+            assert await asyncio.wait_for(it.placement.nodes(), 1) == []
+            count = len(it.reports)
+            await asyncio.sleep(0.3)
+            assert len(it.reports) == count
+            back.set()
+            while it.reports[-1] == away:
+                await asyncio.sleep(0.01)
+            assert it.reports[-1] == serving
+            assert [one.id for one in await it.placement.nodes()] == ["a"]
+
+    asyncio.run(run())
+    assert [one.message for one in caplog.records if "Ray cluster" in one.message] == [
+        "the Ray cluster does not answer: no answer within 0.1 s",
+        "the Ray cluster answers again",
+    ]
 
 
 def test_another_process_takes_over() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -14,8 +16,10 @@ import pytest
 
 from fleet_redis import PASSWORD, redis_server
 from sotto import cli
+from sotto.commands.fleet import cluster
 from sotto.errors import ArgumentError
 from sotto.fleet.cluster import settings
+from sotto.fleet.cluster.nodes import NodeOptions, NodeProcess
 from sotto.fleet.cluster.redis import Redis, claim, namespace, variables
 from sotto.fleet.control.instance import free_port
 
@@ -148,3 +152,28 @@ def test_what_ray_is_given(up: Up, redis: str) -> None:
     assert made.pop("SOTTO_FLEET_REDIS_PASSWORD") == PASSWORD
     assert made == {"RAY_REDIS_ADDRESS": redis, "RAY_external_storage_namespace": namespace(up.token)}
     assert PASSWORD not in str(made) and up.token.read_text() not in str(made)
+
+
+@pytest.mark.parametrize("seconds", [0.2, 60.0])
+def test_a_head_whose_node_ends(seconds: float, tmp_path: Path) -> None:
+    """The control plane ends too, so that a service manager starts both again."""
+    token = tmp_path / "token"
+    settings.make_token(token)
+    node = NodeProcess(NodeOptions("a", HEAD), token, tmp_path, port=1)
+    (tmp_path / "node.log").write_text("started\nthe GCS died\n\n")
+    before = signal.getsignal(signal.SIGTERM)
+    cluster.interrupt_on_sigterm()
+    try:
+        with subprocess.Popen(["sleep", str(seconds)]) as node._process:
+            if seconds > 1:
+                with node.needed():
+                    pass
+            else:
+                with (
+                    pytest.raises(ArgumentError, match="node of this machine ended: the GCS died"),
+                    node.needed(),
+                ):
+                    time.sleep(30)
+            node._process.kill()
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -62,14 +62,18 @@ def run(arguments: argparse.Namespace) -> int:
         tempfile.TemporaryDirectory(prefix="sotto-ray-", ignore_cleanup_errors=True) as folder,
         NodeProcess(
             options, token, Path(folder), port=arguments.head_port, database=shared, redis=redis
-        ),
+        ) as node,
     ):
         screen.say(
             f"sotto fleet: the head runs at {head}; other machines join with a copy of {token}: "
             f"sotto fleet join {head} --name NAME --address IP",
             flush=True,
         )
-        with cluster.placement(arguments, head) as made, cluster.ingress(arguments, shared):
+        with (
+            node.needed(),
+            cluster.placement(arguments, head) as made,
+            cluster.ingress(arguments, shared),
+        ):
             serve.run_plane(arguments, made)
     return 0
 

@@ -8,7 +8,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +22,7 @@ from .redis import Redis
 from .redis import variables as redis_variables
 
 _START_TIMEOUT = 120.0  # seconds until a node has to run
+_LEAVE_TIMEOUT = 30.0  # seconds in which this process has to end after its node
 _END_TIMEOUT = 30.0  # seconds until a drained node has to have ended
 _OBJECT_STORE = 128 << 20  # bytes; answers do not go through it
 _MB = 1 << 20
@@ -135,6 +138,38 @@ class NodeProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
         return self._process.returncode is not None
+
+    @contextlib.contextmanager
+    def needed(self) -> Iterator[None]:
+        """Ends the `with` statement by SIGTERM to this process if the node ends.
+
+        Raises:
+            ArgumentError: The node ended.
+        """
+        left, lost = threading.Event(), threading.Event()
+
+        def watch() -> None:
+            while not left.is_set():
+                if self.ended(0.5) and not left.is_set():
+                    lost.set()
+                    os.kill(os.getpid(), signal.SIGTERM)
+                    if not left.wait(_LEAVE_TIMEOUT):  # without a node, calls to Ray may hang
+                        os._exit(1)
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        except KeyboardInterrupt:
+            if not lost.is_set():
+                raise
+        finally:
+            left.set()
+            thread.join()
+        if lost.is_set():
+            lines = self._log.read_text(errors="replace").split("\n") if self._log.exists() else []
+            last = next((line.strip() for line in reversed(lines) if line.strip()), "no reason")
+            raise ArgumentError(f"the Ray node of this machine ended: {last[:500]}")
 
 
 def _command(

@@ -131,7 +131,7 @@ def check_free(head: str) -> None:
         except OSError as error:
             if error.errno == errno.EADDRNOTAVAIL:
                 raise ArgumentError(
-                    f"invalid --address '{host}': expected an IP address of this machine, which has no such one"
+                    f"invalid --address '{host}': expected an IP address of this machine"
                 ) from None
             if time.monotonic() > end:
                 raise ArgumentError(
