@@ -52,10 +52,8 @@ def test_the_head_is_lost_and_comes_back(ray: HeadFleet) -> None:
         until(lambda: any("is lost; node 'b' waits 600 s for it" in one for one in ray.said))
         time.sleep(OUTAGE)
         assert alive(pid) and ray.node_b.poll() is None and len(said) > lost + OUTAGE
-        began = time.monotonic()
         studio = ray.start_head()
         assert studio.say("far")
-        seconds = time.monotonic() - began
         until(lambda: {one["phase"] for one in studio.listed().values()} == {"ready"})
         assert studio.say("near")
         until(lambda: f"sotto fleet: the head at {ray.head} is back" in ray.said)
@@ -69,4 +67,3 @@ def test_the_head_is_lost_and_comes_back(ray: HeadFleet) -> None:
     for slug in ids | {"new": ""}:
         assert studio.workloads.delete(slug)
     assert ray.applications() == {} and not alive(pid)
-    print(f"rung: head: back after {seconds:.1f} s: {len(said)} of {len(said)} answers of replica {pid}")
