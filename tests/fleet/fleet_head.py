@@ -7,35 +7,15 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from fleet_process import Served, descendants, serving
-from fleet_ray import HEAD, SECOND, RayFleet, Studio
-from fleet_redis import PASSWORD, redis_server
+import httpx2
 
-_ASK = """
-import os, sys, time
-from pathlib import Path
-from sotto.fleet.cluster import settings
-os.environ.update(settings.variables(Path(sys.argv[2])), **{settings.WAIT_VARIABLE: "600"})
-import ray
-from ray import serve
-ray.init(
-    sys.argv[1], namespace="sotto", _node_ip_address=sys.argv[3], log_to_driver=False, configure_logging=False
-)
-handle = serve.get_app_handle(sys.argv[4])
-while True:
-    try:
-        handle.check_health.remote().result(timeout_s=5)
-        print("ok", flush=True)
-    except Exception as error:
-        print(f"{type(error).__name__}: {error}".splitlines()[0], flush=True)
-    time.sleep(0.25)
-"""
+from fleet_process import Served, descendants, serving
+from fleet_ray import HEAD, RayFleet, Studio
+from fleet_redis import PASSWORD, redis_server
 
 _FOLDER = re.compile(r"/tmp/sotto-ray-\w+")  # of a head
 
@@ -47,8 +27,8 @@ class HeadFleet(RayFleet):
         said: Lines that `sotto fleet join` has printed since it joined.
     """
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, database: str) -> None:
+        super().__init__(folder, database)
         self.said: list[str] = []
         self._here = contextlib.ExitStack()
         self._head_words: list[str] = []
@@ -79,7 +59,9 @@ class HeadFleet(RayFleet):
         """Runs `sotto fleet up`. Returns clients of its control plane."""
         words = ["--name", "a", "--address", HEAD, "--cores", "2", "--node-memory", "1000", "--drain", "5"]
         words += ["--head-port", self.head.rpartition(":")[2], *self._token, *self._head_words]
-        self.served = self._here.enter_context(serving(self._folder, *words, name="up"))
+        words += self._ingress(0)
+        made = serving(self._folder, *words, name="up", database=self._database)
+        self.served = self._here.enter_context(made)
         return Studio(self.served)
 
     def kill_head(self) -> None:
@@ -102,23 +84,30 @@ class HeadFleet(RayFleet):
         return serving(folder, *self.words())
 
     @contextlib.contextmanager
-    def asked(self, application: str) -> Iterator[list[str]]:
-        """Asks a replica from node `b`, without the head, four times a second. Yields `ok` or the errors."""
+    def asked(self, slug: str, key: str) -> Iterator[list[str]]:
+        """Asks a workload at the ingress of node `b`, four times a second. Yields `ok` or the errors."""
         said: list[str] = []
-        command = [sys.executable, "-c", _ASK, self.head, self._token[1], SECOND, application]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        ended = threading.Event()
+        url = f"{self.ingresses[1]}/endpoint/acme/{slug}/v1/chat/completions"
+        body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2}
 
-            def listen() -> None:
-                assert process.stdout is not None
-                said.extend(line.strip() for line in process.stdout)
+        def ask() -> None:
+            headers = {"Authorization": f"Bearer {key}"}
+            with httpx2.Client(trust_env=False, timeout=30, headers=headers) as http:
+                while not ended.wait(0.25):
+                    try:
+                        answer = http.post(url, json=body)
+                        said.append("ok" if answer.status_code == 200 else answer.text[:300])
+                    except httpx2.TransportError as error:
+                        said.append(f"{type(error).__name__}: {error}")
 
-            thread = threading.Thread(target=listen)
-            thread.start()
-            try:
-                yield said
-            finally:
-                process.kill()
-                thread.join()
+        thread = threading.Thread(target=ask)
+        thread.start()
+        try:
+            yield said
+        finally:
+            ended.set()
+            thread.join()
 
     def processes(self) -> list[tuple[int, str]]:
         """Returns all processes of the cluster, which know its token, with their command lines."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fleet_head import HeadFleet
+from fleet_postgres import Postgres
 from fleet_ray import Studio, until
 from fleet_redis import PASSWORD
 
@@ -21,9 +22,9 @@ OUTAGE = 65.0  # seconds; nodes of a head without Redis end after 60
 
 
 @pytest.fixture
-def ray(tmp_path: Path) -> Iterator[HeadFleet]:
+def ray(tmp_path: Path, postgres: Postgres) -> Iterator[HeadFleet]:
     """A cluster of two nodes; nothing of it is left after the test."""
-    with HeadFleet(tmp_path) as made:
+    with HeadFleet(tmp_path, postgres.database()) as made:
         yield made
     until(lambda: not made.processes(), 30)
 
@@ -36,7 +37,7 @@ def alive(pid: int) -> bool:
 
 
 def test_the_head_is_lost_and_comes_back(ray: HeadFleet) -> None:
-    """The replica on node `b` answers all the while; the one of the head's node is started again."""
+    """The ingress and the replica on node `b` answer all the while; the head's replica is started again."""
     studio = Studio(ray.served)
     studio.run("far", worker_id="b")
     studio.run("near", worker_id="a")
@@ -45,13 +46,14 @@ def test_the_head_is_lost_and_comes_back(ray: HeadFleet) -> None:
     ids = {slug: one["id"] for slug, one in studio.listed().items()}
     far = next(name for name in before if ids["far"] in name)
     (pid,) = before[far]["pids"]
-    with ray.asked(far) as said:
+    with ray.asked("far", studio.key) as said:
         until(lambda: said)
         ray.kill_head()
         lost = len(said)
         until(lambda: any("is lost; node 'b' waits 600 s for it" in one for one in ray.said))
         time.sleep(OUTAGE)
         assert alive(pid) and ray.node_b.poll() is None and len(said) > lost + OUTAGE
+        assert set(said) == {"ok"}
         studio = ray.start_head()
         assert studio.say("far")
         until(lambda: {one["phase"] for one in studio.listed().values()} == {"ready"})

@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from .cluster import Application, Cluster
 from .needs import RayNode
@@ -84,8 +84,9 @@ class View:
             raise RuntimeError("the placement was not started")
         if on_away is not None:
             away = asyncio.create_task(self._away.wait())
+            either: list[asyncio.Future[Any]] = [state, away]
             try:
-                await asyncio.wait([state, away], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 away.cancel()
             if not state.done():
