@@ -31,6 +31,7 @@ class HeadFleet(RayFleet):
         super().__init__(folder, database)
         self.said: list[str] = []
         self._here = contextlib.ExitStack()
+        self._after = contextlib.ExitStack()  # what is left to do once no process of the cluster runs
         self._head_words: list[str] = []
 
     def __enter__(self) -> HeadFleet:
@@ -40,6 +41,7 @@ class HeadFleet(RayFleet):
             secret.write_text(PASSWORD)
             redis = left.enter_context(redis_server(self._folder))
             self._head_words = ["--redis", redis, "--redis-password-file", str(secret)]
+            left.enter_context(self._after)
             left.callback(lambda: self._here.close())
             self.start_head()
             self.node_b = left.enter_context(self._joined())
@@ -76,8 +78,8 @@ class HeadFleet(RayFleet):
                 os.kill(pid, signal.SIGKILL)
         self.served.process.wait()
         self._here.close()
-        for folder in folders:
-            shutil.rmtree(folder, ignore_errors=True)
+        for folder in folders:  # also of node `b`, which is on this machine: it goes at the end
+            self._after.callback(shutil.rmtree, folder, ignore_errors=True)
 
     def further(self, folder: Path) -> contextlib.AbstractContextManager[Served]:
         """Runs `sotto fleet serve` on the cluster, with a store of its own."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
-from pathlib import Path
+
+from .._folders import private_folder
 
 _MOST = 4096  # replicas of one version on a node
 
@@ -22,9 +22,8 @@ class Name:
     """
 
     def __init__(self, node: str, version: str) -> None:
-        folder = Path(tempfile.gettempdir()) / f"sotto-fleet-{os.getuid()}"
+        folder = private_folder("sotto-fleet")
         self._file = -1
-        folder.mkdir(mode=0o700, exist_ok=True)
         for number in range(1, _MOST + 1):
             self.text = node if number == 1 else f"{node}.{number}"
             self._path = folder / f"{version}-{self.text}"

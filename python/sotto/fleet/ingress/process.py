@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from pathlib import Path
 
 from ...errors import ArgumentError
+from .._folders import private_folder
 from ..control.instance import end_with_parent
 
 log = logging.getLogger("sotto.fleet")
@@ -32,11 +32,13 @@ class IngressProcess:
     """
 
     def __init__(self, database: str, host: str, port: int, drain: float) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="sotto-ingress-", ignore_cleanup_errors=True)
-        words = ["--host", host, "--port", str(port), "--drain", f"{drain:g}", "--folder", self._folder.name]
+        # The same folder each time: HAProxy of a process that was killed goes on, and is taken over.
+        self._folder = private_folder("sotto-ingress") / f"{host.replace(':', '~')}-{port}"
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        words = ["--host", host, "--port", str(port), "--drain", f"{drain:g}", "--folder", str(self._folder)]
         self._command = [sys.executable, "-m", "sotto.cli", "fleet", "ingress", *words]
         self._environment = {**os.environ, "SOTTO_FLEET_DATABASE": database, "PYTHONUNBUFFERED": "1"}
-        self._log, self._drain = Path(self._folder.name) / "ingress.log", drain
+        self._log, self._drain = self._folder / "ingress.log", drain
         self._process: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._keep, name="sotto-ingress", daemon=True)
         self._ending = threading.Event()
@@ -47,8 +49,8 @@ class IngressProcess:
         Raises:
             ArgumentError: It ended, or did not listen in time.
         """
+        self._log.unlink(missing_ok=True)
         with contextlib.ExitStack() as left:
-            left.callback(self._folder.cleanup)
             self._process = self._start()
             left.callback(self._process.kill)
             end = time.monotonic() + _START_TIMEOUT
@@ -72,7 +74,7 @@ class IngressProcess:
             self._process.kill()
             self._process.wait()
         self._thread.join()
-        self._folder.cleanup()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log_file:
