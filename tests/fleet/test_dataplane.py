@@ -20,6 +20,7 @@ from sqlalchemy import select
 from fleet_control import Control, FakePlacement
 from fleet_dataplane import USAGE, Replica
 from fleet_postgres import Postgres
+from sotto.errors import ArgumentError
 from sotto.fleet.control.changes import QUOTAS, Changes
 from sotto.fleet.control.placement import Deployment, Report
 from sotto.fleet.control.replicas import Place, Replicas
@@ -348,3 +349,16 @@ def test_a_workload_that_is_deleted_leaves_no_replica(plane: Plane, database: st
         plane.run(plane.service.workloads.delete(deployment.workload_id))
         _until(lambda: plane.run(plane.service.workloads.is_gone(deployment.workload_id)))
         assert plane.run(_names(plane.service.store)) == []
+
+
+def test_a_folder_that_others_may_open_is_refused(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = tmp_path / f"sotto-fleet-{os.getuid()}"
+    folder.mkdir()
+    folder.chmod(0o755)
+    with pytest.raises(ArgumentError, match="is no folder of this user alone"):
+        Name("a", "w-1")
+    folder.rmdir()
+    folder.symlink_to(tmp_path)
+    with pytest.raises(ArgumentError, match="is no folder of this user alone"):
+        Name("a", "w-1")
