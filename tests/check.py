@@ -31,9 +31,9 @@ def main() -> int:
     parser.add_argument(
         "--minutes",
         type=float,
-        default=70,
+        default=65,
         help="no step starts later than this: a cold check on a slow machine takes longer than CI "
-        "allows; compiled objects are cached, so a second run gets further (70; --full: no limit)",
+        "allows; compiled objects are cached, so a second run gets further (65; --full: no limit)",
     )
     arguments = parser.parse_args()
     if arguments.list:

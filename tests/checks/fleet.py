@@ -29,7 +29,7 @@ def check_fleet() -> str:
     """All tests of tests/fleet, but those on hosts of their own and on a Ray cluster."""
     others = ["--ignore-glob=*/test_hosts*.py", *(f"--ignore={one}" for one in RAY)]
     command = [*PYTEST, "-n", JOBS, "--dist", "loadfile", *others, "tests/fleet"]
-    return last_line(run(command, env=ENV, timeout=900))
+    return last_line(run(command, env=ENV, timeout=1500))
 
 
 def check_ray() -> str:
