@@ -155,6 +155,8 @@ def test_tokens_that_were_not_used_are_given_back(plane: Plane, database: str) -
         ({}, {"priority": "background", "target_tps": 12.0}),
         ({"priority": "foreground", "target_tps": 30}, {"priority": "background", "target_tps": 12.0}),
         ({"priority": "background", "target_tps": 8}, {"priority": "background", "target_tps": 8}),
+        ({"priority": None, "target_tps": None}, {"priority": "background", "target_tps": 12.0}),
+        ({"priority": "foreground", "target_tps": -1}, {"priority": "background", "target_tps": 12.0}),
         ({"priority": "x", "target_tps": "y"}, {"priority": "x", "target_tps": "y"}),  # the server refuses it
     ],
 )

@@ -132,15 +132,19 @@ def _model(route: Route, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _terms(identity: Identity, route: Route, path: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Returns the priority and the pace of a request that asks for more than its key has."""
+    """Returns the priority and the pace of a request, within those of its key; {} if the key has none.
+
+    A request with null for one of them counts as one that does not name it.
+    """
     if route.backend != Backend.LLAMACPP or path not in _PACED:
         return {}
-    changes: dict[str, Any] = {}
-    asked, most = fields.get("priority", "normal"), identity.priority
-    if most is not None and asked in _RANKS and _RANKS.index(asked) < _RANKS.index(most):
-        changes["priority"] = most
-    pace, limit = fields.get("target_tps", 0), identity.target_tps
-    number = isinstance(pace, int | float) and not isinstance(pace, bool)
-    if limit is not None and number and not 0 < pace <= limit:  # 0: as fast as the engine can
-        changes["target_tps"] = limit
-    return changes
+    terms: dict[str, Any] = {}
+    if (most := identity.priority) is not None:
+        asked = "normal" if (given := fields.get("priority")) is None else given
+        higher = asked in _RANKS and _RANKS.index(asked) < _RANKS.index(most)
+        terms["priority"] = most if higher else asked  # the server refuses what is no priority
+    if (limit := identity.target_tps) is not None:
+        pace = 0 if (given := fields.get("target_tps")) is None else given  # 0: as fast as the engine can
+        number = isinstance(pace, int | float) and not isinstance(pace, bool)
+        terms["target_tps"] = limit if number and not 0 < pace <= limit else pace
+    return terms
