@@ -91,9 +91,10 @@ def shared_database(arguments: argparse.Namespace) -> str | None:
     if found.startswith("postgresql"):
         return found
     if arguments.ingress is not None:
+        kind, separator, _ = found.partition("://")  # the rest of an address may hold a password
         raise ArgumentError(
             f"invalid --ingress {arguments.ingress}: expected a --database of PostgreSQL, which replicas on "
-            f"all nodes can reach, not '{found}'"
+            f"all nodes can reach, not '{kind}{separator}'"
         )
     return None
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import ArgumentError
-from ..control.instance import end_with_parent
+from ..control.instance import start_child
 from ..control.launch import inherited
 from . import settings, start_hook
 from .redis import Redis
@@ -102,15 +102,7 @@ class NodeProcess:
             ArgumentError: It ended, or did not run in time.
         """
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=self._environment,
-                start_new_session=True,  # a Ctrl-C in the terminal is for this process alone
-                preexec_fn=end_with_parent,
-            )
+            self._process = start_child(self._command, self._environment, log)
         end = time.monotonic() + _START_TIMEOUT
         while b"Ray runtime started" not in self._log.read_bytes():
             if self._process.poll() is not None or time.monotonic() > end:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 
 import psycopg
 from sqlalchemy import text
@@ -139,3 +139,22 @@ class Changes:
                 log.warning("notices of changes are interrupted: %s", why(error))
             self.reliable = False
             await asyncio.sleep(_RETRY)
+
+
+@asynccontextmanager
+async def watched(database: str, connections: int) -> AsyncIterator[tuple[Store, Changes]]:
+    """Opens a store for a process of the data plane, with notices of its changes; closes both at the end.
+
+    Raises:
+        ArgumentError: The store cannot be opened.
+    """
+    store = await Store.open(database, connections)
+    try:
+        changes = Changes(store)
+        try:
+            await changes.start()
+            yield store, changes
+        finally:
+            await changes.stop()
+    finally:
+        await store.close()

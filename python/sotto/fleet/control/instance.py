@@ -8,8 +8,10 @@ import ctypes
 import os
 import signal
 import socket
+import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import httpx2
 
@@ -124,6 +126,23 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def start_child(command: list[str], environment: dict[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Starts a process that prints to a file and ends when this one does, even if this one is killed.
+
+    Raises:
+        OSError: The program cannot be started.
+    """
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        env=environment,
+        start_new_session=True,  # a Ctrl-C in the terminal is for this process alone
+        preexec_fn=end_with_parent,
+    )
 
 
 def end_with_parent() -> None:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from ...server.listening import configuration, open_port
 from ..control.admission import Admission
-from ..control.changes import Changes
+from ..control.changes import Changes, watched
 from ..control.placement import Deployment
 from ..control.quotas import Quotas
 from ..control.replicas import BEAT, Place, Replicas
@@ -60,11 +60,7 @@ class Endpoint:
             ArgumentError: The store cannot be opened, or the address is not one of this machine.
         """
         async with contextlib.AsyncExitStack() as left:
-            store = await Store.open(database, connections=2)
-            left.push_async_callback(store.close)
-            changes = Changes(store)
-            left.push_async_callback(changes.stop)
-            await changes.start()
+            store, changes = await left.enter_async_context(watched(database, 2))
             self._admitting = await self._application(store, changes, left)
             self._replicas = Replicas(store, changes)
             self.place = self._listen(node, address, left)

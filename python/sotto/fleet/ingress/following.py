@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import AsyncGenerator
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..control.changes import Changes
+from ..control.changes import watched
 from ..control.replicas import Place, Replicas
-from ..control.store import Store, why
+from ..control.store import why
 from .configuration import Replica, Route
 
 log = logging.getLogger("sotto.fleet")
@@ -25,12 +24,7 @@ async def follow_store(database: str) -> AsyncGenerator[list[Route], None]:
     Raises:
         ArgumentError: The store cannot be opened.
     """
-    async with contextlib.AsyncExitStack() as left:
-        store = await Store.open(database, connections=1)
-        left.push_async_callback(store.close)
-        changes = Changes(store)
-        left.push_async_callback(changes.stop)
-        await changes.start()
+    async with watched(database, 1) as (store, changes):
         waiter = changes.waiter()
         replicas = Replicas(store, changes)
         before: list[Route] | None = None

@@ -13,7 +13,8 @@ import time
 
 from ...errors import ArgumentError
 from .._folders import private_folder
-from ..control.instance import end_with_parent
+from ..cluster.settings import DATABASE
+from ..control.instance import start_child
 
 log = logging.getLogger("sotto.fleet")
 _START_TIMEOUT = 30.0  # seconds until it has to listen
@@ -37,7 +38,7 @@ class IngressProcess:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         words = ["--host", host, "--port", str(port), "--drain", f"{drain:g}", "--folder", str(self._folder)]
         self._command = [sys.executable, "-m", "sotto.cli", "fleet", "ingress", *words]
-        self._environment = {**os.environ, "SOTTO_FLEET_DATABASE": database, "PYTHONUNBUFFERED": "1"}
+        self._environment = {**os.environ, DATABASE: database, "PYTHONUNBUFFERED": "1"}
         self._log, self._drain = self._folder / "ingress.log", drain
         self._process: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._keep, name="sotto-ingress", daemon=True)
@@ -78,15 +79,7 @@ class IngressProcess:
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log_file:
-            return subprocess.Popen(
-                self._command,
-                stdin=subprocess.DEVNULL,
-                stdout=log_file,
-                stderr=log_file,
-                env=self._environment,
-                start_new_session=True,  # a Ctrl-C in the terminal is for the parent alone
-                preexec_fn=end_with_parent,
-            )
+            return start_child(self._command, self._environment, log_file)
 
     def _keep(self) -> None:
         """Starts the process again whenever it ends. HAProxy has gone on meanwhile, and is taken over."""
