@@ -88,7 +88,7 @@ class Stream:
         self.socket: socket.socket
 
     def connect(self) -> socket.socket:
-        """Connects; servers close connections on which nobody asks."""
+        """Connects; servers close idle connections."""
         self.socket = socket.create_connection(("127.0.0.1", self._port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return self.socket
