@@ -15,7 +15,7 @@ import uvicorn
 from sqlalchemy import select
 
 from sotto.fleet.control.application import app
-from sotto.fleet.control.placement import Deployment, Node, Placement, Report, Reporter
+from sotto.fleet.control.placement import Deployment, Node, Placement, Places, Report, Reporter
 from sotto.fleet.control.service import Service
 from sotto.fleet.control.settings import ControlSettings
 from sotto.fleet.control.store import Store
@@ -69,6 +69,11 @@ class FakePlacement:
         if (gone := self.current.pop(workload_id, None)) is not None:
             self.calls.append(("remove", gone.slug))
 
+    def places(self, workload_id: str) -> Places:
+        known = self.current.get(workload_id)
+        count = 0 if known is None else known.replicas
+        return Places({"n1": count} if count else {}, {"n1": 8})
+
     def deployed(self) -> Mapping[str, Deployment]:
         return dict(self.current)
 
@@ -80,7 +85,18 @@ class FakePlacement:
         assert self._report is not None
         found = next(one for one in self.current.values() if one.slug == slug)
         address = self.address if phase == "ready" else None
-        await self._report(Report(found.workload_id, found.generation, phase, message, step, address))
+        await self._report(
+            Report(
+                workload_id=found.workload_id,
+                generation=found.generation,
+                phase=phase,
+                message=message,
+                step=step,
+                address=address,
+                ready=found.replicas if phase == "ready" else 0,
+                wanted=found.replicas,
+            )
+        )
 
 
 class Control:

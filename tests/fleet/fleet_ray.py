@@ -123,7 +123,7 @@ class RayFleet:
 
     def applications(self) -> dict[str, dict[str, Any]]:
         """Returns the applications by name: process ids, and options of their actors."""
-        said = "{n: {'pids': list(a.running), 'options': a.options, 'state': a.status} "
+        said = "{n: {'pids': [pid for _, pid in a.running], 'options': a.options, 'state': a.status} "
         found: dict[str, dict[str, Any]] = self.ask(said + "for n, a in cluster.applications().items()}")
         return found
 

@@ -256,9 +256,9 @@ def test_changes_reach_the_placement(control: Control) -> None:
     assert control.deployed("smith").generation == 1  # the same process
     client.ensure(spec(model="b"))
     _until(lambda: control.deployed("smith").generation == 2)
-    bounds = {"min_workers": 2, "max_workers": 4, "max_hourly_cost_usd": 1.5}
+    bounds = {"min_workers": 4, "max_workers": 5, "max_hourly_cost_usd": 1.5}
     client.ensure(spec(model="b", execution_policy="autoscaling", execution_policy_config=bounds))
-    _until(lambda: control.deployed("smith").replicas == 2)
+    _until(lambda: control.deployed("smith").replicas == 4)
 
 
 def _until(done: Any) -> None:

@@ -19,11 +19,14 @@ from fleet_control import Clock, Control, FakePlacement
 from fleet_mock import spec
 from fleet_upstream import Upstream, body
 from sotto.fleet.control.changes import Changes
+from sotto.fleet.control.load import FleetLoad
 from sotto.fleet.control.reconciler import Reconciler
+from sotto.fleet.control.scaling import Scaling
 from sotto.fleet.control.settings import ControlSettings
 from sotto.fleet.control.store import Store
 from sotto.fleet.control.tables import Project, Quota, QuotaWindow, Workload
 from sotto.fleet.control.workloads import Workloads
+from sotto.fleet.prices import NodePrices
 
 CHAT_PATH = "/endpoint/acme/smith/v1/chat/completions"
 PROCESSES = 16
@@ -135,7 +138,8 @@ def test_two_reconcilers_never_have_the_role_at_once(database: str) -> None:
             placement = FakePlacement()
             workloads = Workloads(store, changes, ControlSettings(), clock)
             await placement.start(workloads.report)
-            made.append(Reconciler(store, changes, workloads, placement, clock))
+            scaling = Scaling(FleetLoad(store), placement, NodePrices(), clock)
+            made.append(Reconciler(store, changes, workloads, placement, scaling, clock))
             placements.append(placement)
         had = [0, 0]
         for step in range(300):

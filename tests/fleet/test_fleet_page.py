@@ -20,8 +20,10 @@ from fleet_control import Clock, Control, FakePlacement
 from fleet_mock import spec
 from fleet_upstream import Upstream, body
 from sotto.fleet.control.errors import Refusal
-from sotto.fleet.control.figures import Figures, Live
+from sotto.fleet.control.meter import WINDOW, Live, Meter
+from sotto.fleet.control.refusals import Refusals
 from sotto.fleet.control.settings import ControlSettings
+from sotto.fleet.prices import NodePrices
 
 CHAT_PATH = "/endpoint/acme/smith/v1/chat/completions"
 
@@ -36,7 +38,7 @@ def upstream() -> Iterator[Upstream]:
 @pytest.fixture
 def gate(tmp_path: Path, upstream: Upstream) -> Iterator[Control]:
     """A control plane with the workload `smith`, which is ready; a node costs 1.8 USD in an hour."""
-    settings = ControlSettings(node_usd_per_hour=1.8)
+    settings = ControlSettings(prices=NodePrices(1.8))
     with Control(tmp_path / "fleet.db", FakePlacement(upstream.url), Clock(), settings) as made:
         client = fleet.ManagementClient(base_url=made.url, sdk_token=made.token(), project="acme")
         client.ensure(spec(name="<b>Smith</b>"))
@@ -49,6 +51,7 @@ def overview(gate: Control, project: str = "acme", requests: int = 0) -> Any:
     token, end = gate.token(project=project), time.monotonic() + 20
     while True:
         gate.run(gate.service.usage.flush())
+        gate.run(gate.service.load_log.flush())
         answer = gate.ask("GET", "/api/overview", token)
         assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
         found = answer.json()
@@ -86,13 +89,13 @@ def test_figures_of_a_project(gate: Control, upstream: Upstream) -> None:
     assert found["project"] == "acme" and [one["id"] for one in found["nodes"]] == ["n1"]
     (smith,) = found["workloads"]
     assert smith["replicas"] == {"ready": 1, "wanted": 1} and smith["phase"] == "ready"
-    assert (smith["running"], smith["sessions"], smith["requests_per_minute"]) == (0, 2, 4)
-    assert smith["tokens_per_second"] == found["live"]["tokens_per_second"] == pytest.approx(24 / 60)
+    assert (smith["running"], smith["sessions"], smith["requests_per_minute"]) == (0, 2, 4 * 60 / WINDOW)
+    assert smith["tokens_per_second"] == found["live"]["tokens_per_second"] == pytest.approx(24 / WINDOW)
     assert smith["day"] == {
         "requests": 4, "failures": 1, "prompt_tokens": 36, "completion_tokens": 24
     }  # fmt: skip
     assert found["cost"]["usd_per_hour"] == 1.8
-    assert found["cost"]["usd_per_million_tokens"] == pytest.approx(1.8e6 / (3600 * 24 / 60))
+    assert found["cost"]["usd_per_million_tokens"] == pytest.approx(1.8e6 / (3600 * 24 / WINDOW))
     refused = [(one["workload"], one["status"], one["code"], one["count"]) for one in found["refusals"]]
     assert refused == [
         ("smith", 400, "workload", 1),
@@ -105,26 +108,26 @@ def test_figures_of_a_project(gate: Control, upstream: Upstream) -> None:
 
 def test_rates_and_sessions_end() -> None:
     clock = Clock()
-    figures = Figures(clock)
-    figures.began("w", "a")
-    assert figures.live() == {"w": Live(running=1, sessions=1)}
-    figures.ended("w", 120)
-    assert figures.live() == {"w": Live(0, 1, 1.0, 2.0)}
-    clock.now += 60
-    assert figures.live() == {"w": Live(sessions=1)}
-    clock.now += 241
-    assert figures.live() == {}
+    meter = Meter(clock)
+    request = meter.began("w", "a")
+    assert meter.live() == {"w": Live(running=1, sessions=1)}
+    request.end(120, None)
+    assert meter.live() == {"w": Live(0, 0, 1, 60 / WINDOW, 120 / WINDOW)}
+    clock.now += WINDOW
+    assert meter.live() == {"w": Live(sessions=1)}
+    clock.now += 301 - WINDOW
+    assert meter.live() == {}
 
 
 def test_figures_do_not_grow_without_end() -> None:
-    figures = Figures(Clock())
+    refusals, meter = Refusals(Clock()), Meter(Clock())
     for number in range(1500):
-        figures.refused("acme", f"w{number}" + "x" * 100, Refusal(404, "m" * 1000))
-    kept = figures.refusals("acme")
+        refusals.add("acme", f"w{number}" + "x" * 100, Refusal(404, "m" * 1000))
+    kept = refusals.of("acme")
     assert len(kept) == 1000 and kept[0]["workload"].startswith("w1499") and len(kept[0]["message"]) == 300
     for number in range(100_010):
-        figures.began("w", str(number))
-    assert figures.live()["w"].sessions == 100_000
+        meter.began("w", str(number)).end(0, None)
+    assert meter.live()["w"].sessions == 100_000
 
 
 @pytest.mark.skipif(chromium() is None, reason="needs Chromium")

@@ -108,6 +108,26 @@ def test_versions_and_replicas_change_under_load(studio: Studio, ray: RayFleet) 
     assert count > 10 and all(answers)
 
 
+def test_replicas_follow_the_load(studio: Studio, ray: RayFleet) -> None:
+    def ensure(**policy: Any) -> None:
+        config = {"options": {"context": 1024}}
+        fields = {"model": "sotto/house", "config": config, "execution_policy_config": policy}
+        kind = "autoscaling" if policy.get("max_workers") else "fixed"
+        studio.workloads.ensure(spec(slug="smith", execution_policy=kind, **fields))
+
+    ensure(min_workers=1, max_workers=3, target_wait_ms=20, scale_down_after_s=5)
+    until(lambda: len(ray.pids()) == 1)
+    with studio.load("smith", callers=12) as answers:
+        until(lambda: len(ray.pids()) == 3)
+        count = len(answers)
+        until(lambda: len(answers) > count + 20)
+        assert len(ray.pids()) == 3
+    until(lambda: len(ray.pids()) == 1)
+    assert all(answers) and len(answers) > 30
+    ensure(replicas=2)
+    until(lambda: len(ray.pids()) == 2)
+
+
 def test_a_revoked_key_is_refused_by_every_replica(studio: Studio, ray: RayFleet) -> None:
     key = ray.served.command("keys", "create", "acme", "--name", "guest")
     for number in range(8):

@@ -123,7 +123,6 @@ def at(text: str) -> float:
     [
         ("fixed", {}, "11-30 10:00", 1),
         ("fixed", {"replicas": 0}, "11-30 10:00", 0),
-        ("autoscaling", {"min_workers": 2, "max_workers": 5}, "11-30 10:00", 2),
         ("scheduled", {"window": {"start": "18:00", "end": "23:00"}, "replicas": 2}, "11-30 17:59", 0),
         ("scheduled", {"window": {"start": "18:00", "end": "23:00"}, "replicas": 2}, "11-30 18:00", 2),
         ("scheduled", {"window": {"start": "18:00", "end": "23:00"}}, "11-30 23:00", 0),

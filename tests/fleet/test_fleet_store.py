@@ -55,7 +55,7 @@ def test_control_planes_that_start_at_once_migrate_once(database: str) -> None:
         await store.close()
         return list(found)
 
-    assert asyncio.run(versions()) == ["0003"]
+    assert asyncio.run(versions()) == ["0004"]
 
 
 def test_a_store_of_a_newer_version_is_refused(database: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -73,11 +74,7 @@ class PriceTable(Mapping[str, NodePrice]):
             OSError: The file cannot be read.
             ValueError: The file has no JSON object, or the table is invalid.
         """
-        try:
-            table = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"invalid prices '{path}': expected a JSON object; {error}") from error
-        return cls(table)
+        return cls(_read(path, "prices"))
 
     def __getitem__(self, name: str) -> NodePrice:
         return self._prices[name]
@@ -112,6 +109,61 @@ class PriceTable(Mapping[str, NodePrice]):
             KeyError: The table has no such node type.
         """
         return math.fsum(self._prices[name].cost(count) for name, count in workers.items())
+
+
+class NodePrices:
+    """Prices of the nodes of a fleet, by their names.
+
+    >>> prices = NodePrices(0.1, {"gpu-*": 0.8})
+    >>> prices.of("gpu-3"), prices.of("office")
+    (0.8, 0.1)
+    """
+
+    def __init__(self, usd_per_hour: float = 0.0, table: Mapping[str, float] | None = None) -> None:
+        """Checks the prices.
+
+        Args:
+            usd_per_hour: Price of a node that no entry names, in USD per hour; 0 for machines of one's own.
+            table: Entries: name of a node, or pattern of names with `*`, `?` and `[...]`, to USD per hour;
+                the first that names a node is the node's.
+
+        Raises:
+            ValueError: A price is negative or not a number.
+        """
+        self._default = number("node price", usd_per_hour, minimum=0.0)
+        entries = {} if table is None else table
+        if not isinstance(entries, Mapping):
+            raise ValueError(f"invalid node prices '{table!r}': expected an object of names and USD per hour")
+        self._table = {name: number(f"node prices.{name}", usd, minimum=0.0) for name, usd in entries.items()}
+
+    @classmethod
+    def load(cls, path: str | Path, usd_per_hour: float = 0.0) -> NodePrices:
+        """Reads the table from a JSON file: `{"gpu-*": 0.8}`.
+
+        Raises:
+            OSError: The file cannot be read.
+            ValueError: The file has no JSON object, or a price is invalid.
+        """
+        return cls(usd_per_hour, _read(path, "node prices"))
+
+    def of(self, node: str) -> float:
+        """Returns the price of a node in USD per hour."""
+        entry = self._entry(node)
+        return self._default if entry is None else self._table[entry]
+
+    def listed(self, node: str, names: Collection[str]) -> bool:
+        """Returns True if a node, or the entry that names it, is one of `names`."""
+        return node in names or self._entry(node) in names
+
+    def _entry(self, node: str) -> str | None:
+        return next((entry for entry in self._table if fnmatchcase(node, entry)), None)
+
+
+def _read(path: str | Path, what: str) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"invalid {what} '{path}': expected a JSON object; {error}") from error
 
 
 def _price(name: str, entry: Mapping[str, Any] | NodePrice) -> NodePrice:

@@ -17,6 +17,7 @@ from .opening import add_database, database, needs_extra
 
 if TYPE_CHECKING:
     from ...fleet.control.placement import Placement
+    from ...fleet.prices import NodePrices
 
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
@@ -56,7 +57,12 @@ def add_plane(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--node-price", type=types.price, default=0.0, metavar="USD",
-        help="price of this machine in an hour, for the page (%(default)g)",
+        help="price of a node in an hour (%(default)g)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--node-prices", type=Path, metavar="FILE",
+        help='JSON of node names, or patterns of them, and USD per hour: {"gpu-*": 0.8}; other nodes cost '
+        "--node-price",
     )  # fmt: skip
     parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="a certificate chain, in PEM")
     parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key, in PEM")
@@ -108,10 +114,26 @@ def run_plane(arguments: argparse.Namespace, placement: Placement) -> None:
             ControlSettings(
                 timeout=arguments.timeout,
                 resume_timeout=arguments.resume_timeout,
-                node_usd_per_hour=arguments.node_price,
+                prices=_prices(arguments),
             ),
             certificate=certificate,
             drain=arguments.drain,
             ready=lambda where: screen.say(f"sotto fleet: ready at {where}", flush=True),
         )
     )
+
+
+def _prices(arguments: argparse.Namespace) -> NodePrices:
+    """Returns the prices of the nodes. Raises `ArgumentError` if their file cannot be read."""
+    from ...fleet.prices import NodePrices
+
+    if arguments.node_prices is None:
+        return NodePrices(arguments.node_price)
+    try:
+        return NodePrices.load(arguments.node_prices, arguments.node_price)
+    except OSError as error:
+        raise ArgumentError(
+            f"cannot read --node-prices '{arguments.node_prices}': {error.strerror or error}"
+        ) from None
+    except ValueError as error:
+        raise ArgumentError(f"invalid --node-prices: {error}") from None

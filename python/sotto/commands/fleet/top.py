@@ -48,6 +48,6 @@ def _applications(applications: dict[str, Application], nodes: list[RayNode]) ->
     lines = [form.format("workload-version", "state", "replicas", "on")]
     names = {node.ray_id: node.name for node in nodes}
     for name, one in sorted(applications.items()):
-        where = ", ".join(f"{names.get(id, '?')}:{pid}" for pid, id in sorted(one.running.items()))
+        where = ", ".join(f"{names.get(id, '?')}:{pid}" for id, pid in sorted(one.running))
         lines.append(form.format(name, one.status, f"{len(one.running)}/{one.wanted}", where))
     return lines

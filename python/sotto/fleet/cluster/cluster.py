@@ -30,14 +30,14 @@ class Application(NamedTuple):
         status: As Ray Serve names it: DEPLOYING, RUNNING, DEPLOY_FAILED, UNHEALTHY or DELETING.
         message: Why it is in this state.
         wanted: Replicas that are to run.
-        running: Replicas that answer, by process id; with Ray's id of their node.
+        running: Replicas that answer: Ray's id of their node, and process id.
         options: Options of a replica's actor.
     """
 
     status: str
     message: str
     wanted: int
-    running: Mapping[int, str]
+    running: frozenset[tuple[str, int]]
     options: Mapping[str, Any]
 
 
@@ -216,7 +216,7 @@ def _application(details: Mapping[str, Any]) -> Application:
         status=str(getattr(details["status"], "value", details["status"])),
         message=deployment.get("message") or details["message"],
         wanted=deployment.get("target_num_replicas", 0),
-        running={one["pid"]: one["node_id"] for one in replicas if one["state"] == "RUNNING"},
+        running=frozenset((one["node_id"], one["pid"]) for one in replicas if one["state"] == "RUNNING"),
         options=_actor_options(deployment.get("deployment_config", {}).get("ray_actor_options", {})),
     )
 

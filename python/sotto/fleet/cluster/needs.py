@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..control.launch import CannotLaunch
+from ..control.launch import EXCLUDED, CannotLaunch
 from ..control.placement import Deployment
 
 _MB = 1 << 20
@@ -103,6 +103,24 @@ class Needs(NamedTuple):
         return options
 
 
+def selected(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the names of the nodes that an actor with these options may run on."""
+    from .settings import NODE
+
+    names: str = options["label_selector"][NODE].removeprefix("in(").removesuffix(")")
+    return tuple(names.split(","))
+
+
+def room(options: Mapping[str, Any], node: RayNode, running: int) -> int:
+    """Returns how many actors with these options a node holds, with those of them that run there."""
+    limits = [node.free_cores / options["num_cpus"]]
+    if options.get("num_gpus"):
+        limits.append(node.free_gpu / options["num_gpus"])
+    if options.get("memory"):
+        limits.append(node.free_memory / options["memory"])
+    return running + max(0, int(min(limits) + 1e-6))
+
+
 def candidates(deployment: Deployment, nodes: list[RayNode], version: str) -> list[RayNode]:
     """Returns the nodes that a workload may run on, by its pins and their versions.
 
@@ -112,6 +130,10 @@ def candidates(deployment: Deployment, nodes: list[RayNode], version: str) -> li
     if not nodes:
         raise CannotLaunch("no node has joined the fleet; `sotto fleet join` adds one")
     found = _with_own_names(nodes, deployment.worker_id)
+    if deployment.nodes is not None:
+        found = [node for node in found if node.name in deployment.nodes]
+        if not found:
+            raise CannotLaunch(EXCLUDED)
     if deployment.worker_id is not None:
         found = [node for node in found if node.name == deployment.worker_id]
         if not found:

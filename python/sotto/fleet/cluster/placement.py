@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from ..control.placement import Deployment, Node, Reporter
+from ..control.placement import Deployment, Node, Places, Reporter
 from .cluster import Cluster
 from .view import View
 from .workload import Limits, Workload
@@ -64,6 +64,10 @@ class RayPlacement:
         those of another store.
         """
         return {id: one.deployment for id, one in self._workloads.items() if one.deployment is not None}
+
+    def places(self, workload_id: str) -> Places:
+        """Returns where replicas of a workload run, and may run."""
+        return self._workload(workload_id).places(workload_id)
 
     async def stop(self) -> None:
         """Stops watching the cluster; workloads go on."""

@@ -6,14 +6,16 @@ import asyncio
 import contextlib
 import logging
 import re
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..control.launch import CannotLaunch
-from ..control.placement import Deployment, Report, Reporter
+from ..control.placement import Deployment, Places, Report, Reporter
 from ..control.planning import is_planned
 from .cluster import Application
-from .needs import RayNode, candidates, fit
+from .needs import Needs, RayNode, candidates, fit, room, selected
 from .settings import version_label
 from .view import State, View
 
@@ -132,11 +134,12 @@ class Workload:
         if deployment.replicas == 0:
             await self._pause(deployment, own)
         if name not in own:
-            actor = await self._place(deployment)
+            actor: Mapping[str, Any] = await self._place(deployment)
             await self._view.call(self._view.cluster.deploy, name, deployment, actor)
             await self._say("bootstrapping", f"loading {deployment.model}", "model_load")
-        elif own[name].wanted != deployment.replicas:
-            await self._view.call(self._view.cluster.deploy, name, deployment, own[name].options)
+        elif own[name].wanted != deployment.replicas or not _allowed(own[name], deployment):
+            actor = await self._options(deployment, own[name])
+            await self._view.call(self._view.cluster.deploy, name, deployment, actor)
         if self._serving != name:
             reason = await self._until_running(deployment, name)
             if reason is not None:
@@ -178,11 +181,7 @@ class Workload:
                 "`sotto fleet serve --placement local` runs it"
             )
         await self._say("scheduling", f"planning the memory of {deployment.model}", "plan")
-        version = version_label()
-        nodes = candidates(deployment, (await self._next()).nodes, version)
-        plans = await self._view.call(self._view.cluster.plan, deployment, nodes)
-        cores = float(deployment.config.get("threads", self._limits.cores))
-        needs = fit(deployment, nodes, plans, cores, deployment.replicas)
+        needs = await self._needs(deployment)
         clock, said = asyncio.get_running_loop().time, False
         end = clock() + self._limits.room_wait
         while needs.room((await self._next()).nodes, free=True) < deployment.replicas:
@@ -195,7 +194,53 @@ class Workload:
         where = ", ".join(f"'{one}'" for one in needs.nodes)
         await self._say("provisioning", f"starting {deployment.replicas} x {needs.text()} on {where}",
                         "process_start")  # fmt: skip
-        return needs.actor_options(version)
+        return needs.actor_options(version_label())
+
+    async def _needs(self, deployment: Deployment) -> Needs:
+        """Returns what a replica takes, as the nodes plan it. Raises `CannotLaunch` if no node can run it."""
+        nodes = candidates(deployment, (await self._next()).nodes, version_label())
+        plans = await self._view.call(self._view.cluster.plan, deployment, nodes)
+        cores = float(deployment.config.get("threads", self._limits.cores))
+        return fit(deployment, nodes, plans, cores, deployment.replicas)
+
+    async def _options(self, deployment: Deployment, app: Application) -> Mapping[str, Any]:
+        """Returns the options for another number of replicas: those that it has, as long as these do.
+
+        With options that name other nodes, Ray Serve replaces all replicas one by one, new ones first; so
+        nodes that came later are used once the replicas no longer fit on the others.
+        """
+        options = app.options
+        nodes = self._view.state.nodes
+        holds = sum(_room(app, node) for node in nodes if node.name in selected(options))
+        if holds >= deployment.replicas and _allowed(app, deployment):
+            return options
+        try:
+            found = (await self._needs(deployment)).actor_options(version_label())
+        except CannotLaunch as error:
+            log.warning("workload %s/%s stays as it is: %s", deployment.project, deployment.slug, error)
+            return options
+        return {**options, "label_selector": found["label_selector"]}
+
+    def places(self, workload_id: str) -> Places:
+        """Returns where replicas run, and may run."""
+        state = self._view.state
+        own = self._own(state, workload_id)
+        latest = max(own, key=lambda one: owner(one) or ("", 0), default=None)
+        name = self._serving if self._serving in own else latest
+        version = version_label()
+        if self.deployment is None:
+            found = [node for node in state.nodes if node.version == version]
+        else:
+            try:
+                found = candidates(replace(self.deployment, nodes=None), state.nodes, version)
+            except CannotLaunch:
+                found = []
+        if name is None or not own[name].options:
+            return Places({}, {node.name: 1 for node in found})
+        app = own[name]
+        names = {node.ray_id: node.name for node in state.nodes}
+        ready = Counter(names[id] for id, _ in app.running if id in names)
+        return Places(ready, {node.name: _room(app, node) for node in found}, selected(app.options))
 
     async def _until_running(self, deployment: Deployment, name: str) -> str | None:
         """Waits until all replicas of a version answer. Returns why it has to be deployed again, or None.
@@ -276,11 +321,24 @@ class Workload:
     async def _report_now(self, phase: str, message: str, step: str | None) -> None:
         assert self.deployment is not None
         address = serving = None
+        ready = 0
         if self._serving is not None:
+            app = self._own(self._view.state, self.deployment.workload_id).get(self._serving)
+            ready = 0 if app is None else len(app.running)
             address, of = self._view.cluster.address(self._serving), owner(self._serving)
             serving = None if of is None else of[1]
         deployed = self.deployment
-        made = Report(deployed.workload_id, deployed.generation, phase, message, step, address, serving)
+        made = Report(
+            workload_id=deployed.workload_id,
+            generation=deployed.generation,
+            phase=phase,
+            message=message,
+            step=step,
+            address=address,
+            serving=serving,
+            ready=ready,
+            wanted=deployed.replicas,
+        )
         await asyncio.shield(self._report(made))  # a transaction is never cancelled
 
 
@@ -293,10 +351,19 @@ def _progress(deployment: Deployment, app: Application, nodes: list[RayNode]) ->
     if not app.running:
         return "bootstrapping", "its replicas ended; Ray starts them again"
     names = {node.ray_id: node.name for node in nodes}
-    where = ", ".join(f"'{one}'" for one in sorted({names.get(one, "?") for one in app.running.values()}))
+    where = ", ".join(f"'{one}'" for one in sorted({names.get(id, "?") for id, _ in app.running}))
     count = len(app.running)
     replicas = "" if count == deployment.replicas == 1 else f", {count} of {deployment.replicas} replicas"
     return "ready", f"serving {deployment.model} on {where}{replicas}"
+
+
+def _allowed(app: Application, deployment: Deployment) -> bool:
+    """Returns True if an application runs only on nodes that its workload may use."""
+    return deployment.nodes is None or set(selected(app.options)) <= set(deployment.nodes)
+
+
+def _room(app: Application, node: RayNode) -> int:
+    return room(app.options, node, sum(id == node.ray_id for id, _ in app.running))
 
 
 def _last_words(message: str) -> str:

@@ -6,6 +6,7 @@ The gateway and replicas that clients ask directly admit requests alike.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ...terms import PRIORITIES
@@ -13,9 +14,10 @@ from .. import _slug
 from ..enums import Backend, TaskType
 from . import bodies
 from .errors import Refusal
+from .meter import Measured, Meter
 from .quotas import Grant, Quotas
 from .tokens import INFERENCE, Identity, Tokens
-from .usage import Counts, UsageLog
+from .usage import Tail, UsageLog
 from .workloads import Route
 
 ROUTES = frozenset(
@@ -32,6 +34,7 @@ _ASYNC_ONLY = {  # task types without a synchronous route, and the routes that t
 }
 _LIMITED = ("chat/completions", "completions", "messages")  # whose answers `max_tokens` limits
 _PACED = (*_LIMITED, "responses")  # which have the fields `priority` and `target_tps`
+_MAX_SESSION = 128  # characters of a session's name
 _RANKS = list(PRIORITIES)  # the first is served first
 
 
@@ -44,6 +47,7 @@ class Admitted(NamedTuple):
         body: Its body, with the limits of the key.
         fields: The same, parsed; {} if it is not JSON.
         grant: What it took of quotas.
+        measured: Receives the progress of its answer.
     """
 
     identity: Identity
@@ -51,17 +55,20 @@ class Admitted(NamedTuple):
     body: bytes
     fields: dict[str, Any]
     grant: Grant
+    measured: Measured
 
 
 class Admission:
-    """Checks keys and quotas, and counts usage.
+    """Checks keys and quotas, counts usage, and measures the load.
 
     Args:
         default_max_tokens: `max_tokens` of requests that set none, for keys with a quota of tokens.
     """
 
-    def __init__(self, tokens: Tokens, quotas: Quotas, usage: UsageLog, default_max_tokens: int) -> None:
-        self._tokens, self._quotas, self._usage = tokens, quotas, usage
+    def __init__(
+        self, tokens: Tokens, quotas: Quotas, usage: UsageLog, meter: Meter, default_max_tokens: int
+    ) -> None:
+        self._tokens, self._quotas, self._usage, self._meter = tokens, quotas, usage, meter
         self._default_max_tokens = default_max_tokens
 
     async def identify(self, authorization: str | None, project: str, workload: str) -> Identity:
@@ -74,15 +81,17 @@ class Admission:
         return identity
 
     async def take(
-        self, identity: Identity, route: Route, path: str, body: bytes, content_type: str
+        self, identity: Identity, route: Route, path: str, body: bytes, headers: Mapping[str, str]
     ) -> Admitted:
         """Takes what a request needs of quotas, and applies the limits of the key to its body.
+
+        `settle()` has to follow.
 
         Raises:
             Refusal: 400: the body is not JSON. 429: a quota is used up, or smaller than the request.
         """
         quotas = await self._quotas.applying(identity)
-        fields = bodies.parse(body) if body and "json" in content_type else {}
+        fields = bodies.parse(body) if body and "json" in headers.get("content-type", "json") else {}
         if not isinstance(fields, dict):
             raise Refusal(400, "invalid body: expected a JSON object")
         reserved = len(body) // 3
@@ -94,11 +103,19 @@ class Admission:
         if changes:
             fields |= changes
             body = json.dumps(fields).encode()
-        return Admitted(identity, route, body, fields, await self._quotas.take(quotas, reserved))
+        grant = await self._quotas.take(quotas, reserved)
+        streamed = fields.get("stream") is True
+        measured = self._meter.began(route.workload_id, _session(headers, fields), streamed=streamed)
+        return Admitted(identity, route, body, fields, grant, measured)
 
-    def settle(self, admitted: Admitted, counts: Counts, *, failed: bool) -> None:
+    def missed(self, route: Route) -> None:
+        """Notes a request whose workload has no replica now."""
+        self._meter.missed(route.workload_id)
+
+    def settle(self, admitted: Admitted, answer: Tail, *, failed: bool) -> None:
         """Gives back what a request did not use of quotas, and counts it."""
-        identity, route = admitted.identity, admitted.route
+        identity, route, counts = admitted.identity, admitted.route, answer.counts()
+        admitted.measured.end(counts.completion_tokens, answer.generation_s())
         self._quotas.settle(admitted.grant, sum(counts))
         self._usage.count(identity.project_id, route.workload_id, identity.token_id, counts, failed)
 
@@ -122,6 +139,14 @@ def check_route(route: Route, path: str) -> None:
             f"task type '{route.task_type}' has no route '/v1/{path}': send a job to '/jobs'",
             "async_only",
         )
+
+
+def _session(headers: Mapping[str, str], fields: Mapping[str, Any]) -> str | None:
+    """Returns what names the session of a request; None: nothing does."""
+    for found in (headers.get("x-session-id"), fields.get("prompt_cache_key"), fields.get("user")):
+        if isinstance(found, str) and found:
+            return found[:_MAX_SESSION]
+    return None
 
 
 def _model(route: Route, fields: dict[str, Any]) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def _guarded(endpoint: Endpoint, service: Service) -> Callable[[Request], Awaita
         names = request.path_params
         if "project" in names:
             workload = names.get("workload") or names.get("slug") or ""
-            service.figures.refused(names["project"], workload, refusal)
+            service.refusals.add(names["project"], workload, refusal)
         return refusal.response()
 
     return run

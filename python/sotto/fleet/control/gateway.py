@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
@@ -20,19 +20,18 @@ from . import bodies, resuming
 from .admission import Admission, Admitted, check_route
 from .connections import Connections
 from .errors import Refusal
-from .figures import Figures
+from .refusals import Refusals
 from .relaying import Exchange, Relay, unreachable
 from .resuming import Broken, Resumption
 from .settings import ControlSettings
 from .tokens import Identity
-from .usage import Counts
+from .usage import Tail
 from .workloads import Route, Workloads
 
 log = logging.getLogger("sotto.fleet")
 T = TypeVar("T")
 _PASSED = ("accept", "content-type", "x-session-id", "traceparent", "tracestate")
 _PAUSES = (0.05, 1.0)  # seconds between two looks for another replica: the first ones, and at most
-_MAX_SESSION = 128  # characters of a session's name
 _GONE = 499  # status in the log of a request whose client left
 
 
@@ -48,10 +47,10 @@ class Gateway:
     """Relays requests of the data plane."""
 
     def __init__(
-        self, admission: Admission, workloads: Workloads, figures: Figures, settings: ControlSettings
+        self, admission: Admission, workloads: Workloads, refusals: Refusals, settings: ControlSettings
     ) -> None:
         self._admission, self._workloads = admission, workloads
-        self._figures, self._settings = figures, settings
+        self._refusals, self._settings = refusals, settings
         self._connections = Connections(settings.timeout + 2 * settings.resume_timeout + 60)
         self._running = 0
 
@@ -83,7 +82,7 @@ class Gateway:
             raise
         if response.status_code >= 400:
             told = Refusal(response.status_code, "the workload answered with this status", "workload")
-            self._figures.refused(identity.project, slug, told)
+            self._refusals.add(identity.project, slug, told)
         return Relay(response, exchange, self._settings.timeout)
 
     async def admit(self, request: Request) -> tuple[Identity, Route]:
@@ -131,11 +130,11 @@ class Gateway:
     ) -> Exchange:
         """Takes what a request needs of quotas, and prepares it."""
         if route.address is None:
+            self._admission.missed(route)
             raise _not_ready(route)
         if self._running >= self._settings.max_requests:
             raise Refusal(429, f"{self._running} requests run at once; try again later", retry=1)
-        content_type = headers.get("content-type", "json")
-        admitted = await self._admission.take(identity, route, path, body, content_type)
+        admitted = await self._admission.take(identity, route, path, body, headers)
         passed = {name: headers[name] for name in _PASSED if name in headers}
 
         async def send(to: Route, content: bytes) -> httpx2.Response:
@@ -150,10 +149,10 @@ class Gateway:
         fields = admitted.fields
         resumed = self._settings.resume_timeout > 0 and resuming.applies(path, fields)
         self._running += 1
-        self._figures.began(route.workload_id, _session(headers, fields))
         return Exchange(
             lambda: send(route, admitted.body),
-            lambda counts, failed: self._end(admitted, counts, failed),
+            Tail(admitted.measured.wrote),
+            lambda answer, failed: self._end(admitted, answer, failed),
             Resumption(fields, again) if resumed else None,
         )
 
@@ -187,18 +186,9 @@ class Gateway:
             if late:
                 raise unreachable()
 
-    def _end(self, admitted: Admitted, counts: Counts, failed: bool) -> None:
+    def _end(self, admitted: Admitted, answer: Tail, failed: bool) -> None:
         self._running -= 1
-        self._figures.ended(admitted.route.workload_id, counts.completion_tokens)
-        self._admission.settle(admitted, counts, failed=failed)
-
-
-def _session(headers: Mapping[str, str], fields: Any) -> str | None:
-    """Returns what names the session of a request; None: nothing does."""
-    for found in (headers.get("x-session-id"), fields.get("prompt_cache_key"), fields.get("user")):
-        if isinstance(found, str) and found:
-            return found[:_MAX_SESSION]
-    return None
+        self._admission.settle(admitted, answer, failed=failed)
 
 
 def _not_ready(route: Route) -> Refusal:

@@ -9,12 +9,13 @@ from sqlalchemy import delete, exists, select
 
 from .placement import Placement
 from .store import Store
-from .tables import Job, NodeRow, Quota, QuotaWindow, UsageWriter
+from .tables import Job, LoadRow, NodeRow, Quota, QuotaWindow, UsageWriter
 
 _NODES_EVERY = 10.0  # seconds between two notes of the nodes
 _PRUNE_EVERY = 3600.0  # seconds
 _KEPT_JOBS = 7 * 86_400.0  # seconds for which a job that ended is kept
 _KEPT_NODES = 86_400.0  # seconds for which a node is kept after it was last there
+_KEPT_LOAD = 3600.0  # seconds after which the load that a process noted last is of no use
 _KEPT_WRITERS = 7 * 86_400.0  # seconds after which no process tries a write of usage again
 
 
@@ -61,6 +62,7 @@ class Housekeeping:
                 delete(Job).where(Job.state.in_(("done", "failed")), Job.due_at < now - _KEPT_JOBS),
                 delete(QuotaWindow).where(~exists(running)),
                 delete(NodeRow).where(NodeRow.seen_at < now - _KEPT_NODES),
+                delete(LoadRow).where(LoadRow.at < now - _KEPT_LOAD),
                 delete(UsageWriter).where(UsageWriter.at < now - _KEPT_WRITERS),
             ):
                 await session.execute(statement.execution_options(synchronize_session=False))

@@ -25,6 +25,12 @@ _RESERVED = ("--uds", "--api-key", "--api-key-file")  # arguments that would hid
 _PRIVATE = ("SOTTO_FLEET_", "INFERENCEKEY_")  # variables that a process does not inherit
 
 
+EXCLUDED = (
+    "execution_policy_config leaves no node: `workers` names those it may use, and `max_hourly_cost_usd` has "
+    "to pay for them"
+)
+
+
 class CannotLaunch(Exception):
     """The machine cannot start the process; the message says why."""
 

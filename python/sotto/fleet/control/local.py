@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ...errors import ArgumentError
-from .placement import Deployment, Node, Reporter
+from .placement import Deployment, Node, Places, Reporter
 from .runner import NODE, Machine, Runner
 
 _MAX_SOCKET_PATH = 60  # bytes of the folder's path; a socket's whole path has at most 107
@@ -67,6 +67,12 @@ class LocalPlacement:
     def deployed(self) -> Mapping[str, Deployment]:
         """Returns what is deployed."""
         return {id: one.deployment for id, one in self._runners.items() if one.deployment is not None}
+
+    def places(self, workload_id: str) -> Places:
+        """Returns whether the process answers: one fits."""
+        runner = self._runners.get(workload_id)
+        ready = {NODE: 1} if runner is not None and runner.ready else {}
+        return Places(ready, {NODE: 1})
 
     def pids(self) -> list[int]:
         """Returns the ids of all processes."""

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from . import policies
-from .figures import Figures, Live
+from ..prices import NodePrices
 from .housekeeping import nodes_of
+from .load import FleetLoad
+from .meter import Live, total
+from .refusals import Refusals
 from .store import Store
 from .tables import NodeRow, Workload
 from .tokens import Identity
@@ -28,8 +30,9 @@ class Overview:
     Args:
         store: The store.
         workloads: The workloads.
-        figures: The figures of this process.
-        usd_per_hour: Price of a node.
+        load: The load of all processes.
+        refusals: The requests that this process refused.
+        prices: Prices of the nodes.
         clock: Returns seconds since 1970.
     """
 
@@ -37,38 +40,39 @@ class Overview:
         self,
         store: Store,
         workloads: Workloads,
-        figures: Figures,
-        usd_per_hour: float,
+        load: FleetLoad,
+        refusals: Refusals,
+        prices: NodePrices,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._store, self._workloads, self._figures = store, workloads, figures
-        self._usd_per_hour, self._clock = usd_per_hour, clock
+        self._store, self._workloads, self._load = store, workloads, load
+        self._refusals, self._prices, self._clock = refusals, prices, clock
 
     async def of(self, identity: Identity) -> dict[str, Any]:
         """Returns the overview of the project of a token."""
         now = self._clock()
         nodes = [self._node(row, now) for row in await nodes_of(self._store)]
-        live = self._figures.live()
+        live = await self._load.read()
         used: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
         for row in await totals(self._store, identity.project, now - _DAY):
             counts = (row[name] for name in _USED)
             used[row["workload_id"]] = [a + b for a, b in zip(used[row["workload_id"]], counts, strict=True)]
         workloads = await self._workloads.all(identity.project_id)
-        shown = [_workload(one, live.get(one.id, Live()), used[one.id], now) for one in workloads]
+        shown = [_workload(one, live.get(one.id, Live()), used[one.id]) for one in workloads]
         return {
             "project": identity.project,
             "at": now,
             "nodes": nodes,
             "cost": self._cost(nodes, sum(one.tokens_per_second for one in live.values())),
-            "live": {name: sum(one[name] for one in shown) for name in Live._fields},
+            "live": _figures(total(live.get(one.id, Live()) for one in workloads)),
             "workloads": shown,
-            "refusals": self._figures.refusals(identity.project),
+            "refusals": self._refusals.of(identity.project),
         }
 
     def _node(self, row: NodeRow, now: float) -> dict[str, Any]:
         names = ("id", "cores", "memory", "gpus", "version", "seen_at")
         found = {name: getattr(row, name) for name in names}
-        return {**found, "lost": now - row.seen_at > _SEEN, "usd_per_hour": self._usd_per_hour}
+        return {**found, "lost": now - row.seen_at > _SEEN, "usd_per_hour": self._prices.of(row.id)}
 
     @staticmethod
     def _cost(nodes: list[dict[str, Any]], tokens_per_second: float) -> dict[str, Any]:
@@ -81,13 +85,19 @@ class Overview:
 _USED = ("requests", "failures", "prompt_tokens", "completion_tokens")
 
 
-def _workload(row: Workload, live: Live, used: list[int], now: float) -> dict[str, Any]:
+def _workload(row: Workload, live: Live, used: list[int]) -> dict[str, Any]:
     names = ("slug", "name", "backend", "phase", "message", "execution_policy")
-    wanted = policies.replicas(row.execution_policy, row.execution_policy_config, now)
     return {
         **{name: getattr(row, name) for name in names},
         "model": row.model_name,
-        "replicas": {"ready": int(row.address is not None), "wanted": wanted},
-        **live._asdict(),
+        "replicas": {"ready": row.ready, "wanted": row.wanted},
+        **_figures(live),
         "day": dict(zip(_USED, used, strict=True)),
     }
+
+
+def _figures(live: Live) -> dict[str, Any]:
+    """Returns what a workload does now, with the 95th percentile of its waits in place of all of them."""
+    found = live._asdict()
+    del found["waits"]
+    return {**found, "wait_p95_ms": round(1000 * live.wait_s(0.95))}

@@ -26,6 +26,7 @@ class Deployment:
         worker_id: Node to run on; None: any.
         gpu_resource_id: GPU to run on; None: any.
         replicas: Processes that answer; 0: none for now.
+        nodes: Names of the nodes that it may run on; None: all.
     """
 
     workload_id: str
@@ -39,6 +40,7 @@ class Deployment:
     worker_id: str | None = None
     gpu_resource_id: str | None = None
     replicas: int = 1
+    nodes: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Report:
         address: Where the gateway finds the workload, `unix:PATH` or a URL; None: nowhere. While a version
             starts, that of the version before.
         serving: The version at `address`, if its replicas take requests of clients directly; else None.
+        ready: Number of replicas that answer.
+        wanted: Number of replicas that are to answer.
     """
 
     workload_id: str
@@ -63,6 +67,8 @@ class Report:
     step: str | None = None
     address: str | None = None
     serving: int | None = None
+    ready: int = 0
+    wanted: int = 0
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,21 @@ class Node:
     memory: int
     gpus: tuple[str, ...] = ()
     version: str = ""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where replicas of a workload run, and may run.
+
+    Attributes:
+        ready: Node to number of replicas that answer.
+        room: Node to number of replicas that fit, those that run included; 1 as long as that is unknown.
+        nodes: Names of the nodes that the deployed version may run on; None: unknown.
+    """
+
+    ready: Mapping[str, int] = field(default_factory=dict)
+    room: Mapping[str, int] = field(default_factory=dict)
+    nodes: tuple[str, ...] | None = None
 
 
 Reporter = Callable[[Report], Awaitable[None]]
@@ -107,6 +128,9 @@ class Placement(Protocol):
 
     def deployed(self) -> Mapping[str, Deployment]:
         """Returns what is deployed, by workload id."""
+
+    def places(self, workload_id: str) -> Places:
+        """Returns where replicas of a workload run, and may run."""
 
     async def stop(self) -> None:
         """Stops everything that would not go on without this process."""

@@ -31,8 +31,6 @@ def check(policy: str, config: Mapping[str, Any]) -> None:
 
 
 def replicas(policy: str, config: Mapping[str, Any], now: float) -> int:
-    """Returns how many replicas a workload has at a point in time; for autoscaling, the fewest."""
-    if policy == "autoscaling":
-        return AutoscalingPolicy.from_config(config).min_workers
+    """Returns how many replicas a workload of policy `fixed` or `scheduled` has at a point in time."""
     at = datetime.fromtimestamp(now, timezone.utc)
     return read_schedule(policy, config, clock=lambda: at).replicas()

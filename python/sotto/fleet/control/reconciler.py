@@ -10,12 +10,12 @@ from contextlib import suppress
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from . import policies
 from .changes import Changes
 from .housekeeping import Housekeeping
 from .placement import Deployment, Placement
 from .reports import Reports
 from .role import Role
+from .scaling import Scaling
 from .store import Store, why
 from .tables import Workload
 from .workloads import Workloads
@@ -33,10 +33,11 @@ class Reconciler:
         changes: Changes,
         workloads: Workloads,
         placement: Placement,
+        scaling: Scaling,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._changes, self._workloads = changes, workloads
-        self._placement, self._clock = placement, clock
+        self._placement, self._scaling = placement, scaling
         self._role = Role(store, "reconciler", clock)
         self._reports = Reports(workloads)
         self._housekeeping = Housekeeping(store, placement, clock)
@@ -91,6 +92,7 @@ class Reconciler:
     async def reconcile(self) -> None:
         """Deploys what is declared and removes what is not."""
         declared = await self._workloads.desired()
+        await self._scaling.look([one for one, _ in declared if one.deleted_at is None])
         deployed = self._placement.deployed()
         for workload, project in declared:
             if workload.deleted_at is not None:
@@ -103,7 +105,7 @@ class Reconciler:
             self._remove(id)
 
     def _deployment(self, workload: Workload, project: str) -> Deployment:
-        policy, config = workload.execution_policy, workload.execution_policy_config
+        wanted = self._scaling.wanted(workload)
         return Deployment(
             workload_id=workload.id,
             generation=workload.generation,
@@ -115,7 +117,8 @@ class Reconciler:
             config=workload.config,
             worker_id=workload.worker_id,
             gpu_resource_id=workload.gpu_resource_id,
-            replicas=policies.replicas(policy, config, self._clock()),
+            replicas=wanted.replicas,
+            nodes=wanted.nodes,
         )
 
     def _remove(self, id: str) -> None:

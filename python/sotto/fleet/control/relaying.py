@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from .errors import Refusal
 from .resuming import Broken, Resumption
-from .usage import Counts, Tail
+from .usage import Tail
 
 _RETURNED = ("content-type", "x-session-id", "retry-after", "cache-control", "x-should-retry")
 
@@ -33,17 +33,19 @@ class Exchange:
 
     Args:
         send: Sends the request.
-        ended: Receives the tokens, and whether the request failed.
+        tail: As the attribute.
+        ended: Receives the tail, and whether the request failed.
         resumption: As the attribute.
     """
 
     def __init__(
         self,
         send: Callable[[], Awaitable[httpx2.Response]],
-        ended: Callable[[Counts, bool], None],
+        tail: Tail,
+        ended: Callable[[Tail, bool], None],
         resumption: Resumption | None = None,
     ) -> None:
-        self.tail, self.resumption = Tail(), resumption
+        self.tail, self.resumption = tail, resumption
         self._send, self._ended = send, ended
         self._response: httpx2.Response | None = None
         self._open = True
@@ -84,7 +86,7 @@ class Exchange:
         if not self._open:
             return
         self._open = False
-        self._ended(self.tail.counts() if self._response is not None else Counts(), failed)
+        self._ended(self.tail, failed)
         with anyio.CancelScope(shield=True), suppress(Exception):
             if self._response is not None:
                 await self._response.aclose()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .instance import Instance, free_port
-from .launch import CannotLaunch, launch
+from .launch import EXCLUDED, CannotLaunch, launch
 from .placement import Deployment, Report, Reporter
 from .planning import PLAN_TIMEOUT, is_planned, plan_command, planned_mb
 
@@ -66,6 +66,11 @@ class Runner:
         """Ends the processes."""
         await self._cancel()
         await self._end_serving()
+
+    @property
+    def ready(self) -> bool:
+        """True if a process answers."""
+        return self._serving is not None
 
     def pids(self) -> list[int]:
         """Returns the ids of the processes."""
@@ -139,6 +144,8 @@ class Runner:
 
     async def _check(self, deployment: Deployment) -> None:
         """Raises `CannotLaunch` if the workload cannot run on this machine."""
+        if deployment.nodes is not None and NODE not in deployment.nodes:
+            raise CannotLaunch(EXCLUDED)
         if deployment.worker_id not in (None, NODE):
             raise CannotLaunch(f"no node '{deployment.worker_id}'; the nodes are: {NODE}")
         if deployment.gpu_resource_id is not None:
@@ -166,7 +173,16 @@ class Runner:
     async def _say(self, phase: str, message: str, step: str | None = None) -> None:
         assert self.deployment is not None
         address = None if self._serving is None else self._serving.launch.address
-        made = Report(self.deployment.workload_id, self.deployment.generation, phase, message, step, address)
+        made = Report(
+            workload_id=self.deployment.workload_id,
+            generation=self.deployment.generation,
+            phase=phase,
+            message=message,
+            step=step,
+            address=address,
+            ready=int(self.ready),
+            wanted=self.deployment.replicas,
+        )
         await asyncio.shield(self._report(made))  # a transaction is never cancelled
 
 

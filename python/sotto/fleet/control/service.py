@@ -7,13 +7,16 @@ from collections.abc import Callable
 
 from .admission import Admission
 from .changes import Changes
-from .figures import Figures
 from .gateway import Gateway
 from .jobs import Jobs
+from .load import FleetLoad, LoadLog
+from .meter import Meter
 from .overview import Overview
 from .placement import Placement
 from .quotas import Quotas
 from .reconciler import Reconciler
+from .refusals import Refusals
+from .scaling import Scaling
 from .settings import ControlSettings
 from .store import Store
 from .tokens import Tokens
@@ -44,18 +47,22 @@ class Service:
         self.workloads = Workloads(store, self.changes, self.settings, clock)
         self.usage = UsageLog(store, clock)
         quotas = Quotas(store, self.changes, self.settings.quota_lease, clock)
-        self.figures = Figures(clock)
-        admission = Admission(self.tokens, quotas, self.usage, self.settings.default_max_tokens)
-        self.gateway = Gateway(admission, self.workloads, self.figures, self.settings)
-        price = self.settings.node_usd_per_hour
-        self.overview = Overview(store, self.workloads, self.figures, price, clock)
+        self.refusals, meter = Refusals(clock), Meter(clock)
+        self.load_log, load = LoadLog(store, meter, clock), FleetLoad(store)
+        most = self.settings.default_max_tokens
+        admission = Admission(self.tokens, quotas, self.usage, meter, most)
+        self.gateway = Gateway(admission, self.workloads, self.refusals, self.settings)
+        prices = self.settings.prices
+        self.scaling = Scaling(load, placement, prices, clock)
+        self.overview = Overview(store, self.workloads, load, self.refusals, prices, clock)
         self.jobs = Jobs(store, self.changes, self.gateway, self.workloads, clock)
-        self.reconciler = Reconciler(store, self.changes, self.workloads, placement, clock)
+        self.reconciler = Reconciler(store, self.changes, self.workloads, placement, self.scaling, clock)
 
     async def start(self) -> None:
         """Begins to reconcile, to run jobs and to write usage."""
         await self.changes.start()
         await self.usage.start()
+        await self.load_log.start()
         await self.jobs.start()
         await self.reconciler.start()
 
@@ -65,5 +72,6 @@ class Service:
         await self.reconciler.stop()
         await self.gateway.close()
         await self.usage.stop()
+        await self.load_log.stop()
         await self.changes.stop()
         await self.store.close()

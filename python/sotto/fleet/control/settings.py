@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-_FROM_ZERO = ("resume_timeout", "node_usd_per_hour")
+from ..prices import NodePrices
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class ControlSettings:
         ping: Seconds without an event after which a stream of readiness sends a comment.
         delete_wait: Seconds for which a deletion waits until the workload has stopped.
         quota_lease: Part of a quota that a gateway takes from the store at a time.
-        node_usd_per_hour: Price of a node in USD per hour; 0 for machines of one's own.
         default_max_tokens: `max_tokens` of requests that set none, for keys with a quota of tokens.
+        prices: Prices of the nodes.
     """
 
     max_spec_bytes: int = 1 << 20
@@ -38,13 +38,13 @@ class ControlSettings:
     ping: float = 15.0
     delete_wait: float = 30.0
     quota_lease: float = 0.1
-    node_usd_per_hour: float = 0.0
     default_max_tokens: int = 1024
+    prices: NodePrices = field(default_factory=NodePrices)
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            if name in _FROM_ZERO and number and value == 0:
+            if name == "prices" or (name == "resume_timeout" and number and value == 0):
                 continue
             if not number or not 0 < value < 2**53:
                 raise ValueError(f"invalid {name} '{value!r}': expected a positive number")

@@ -17,7 +17,7 @@ def new_id() -> str:
 class Base(DeclarativeBase):
     """Base of the tables."""
 
-    type_annotation_map = {float: Double, dict[str, Any]: JSON, list[str]: JSON}  # noqa: RUF012
+    type_annotation_map = {float: Double, dict[str, Any]: JSON, list[str]: JSON, list[int]: JSON}  # noqa: RUF012
 
 
 class Project(Base):
@@ -56,7 +56,7 @@ class Workload(Base):
 
     `generation` counts changes that need another process. `address`: where the gateway finds it; it may be
     that of an earlier generation while a later one starts. `serving`: the generation whose replicas clients
-    ask; None: none.
+    ask; None: none. `ready`, `wanted`: replicas that answer, and that are to answer.
     """
 
     __tablename__ = "workloads"
@@ -81,6 +81,8 @@ class Workload(Base):
     message: Mapped[str] = mapped_column(Text, default="waiting for a worker")
     address: Mapped[str | None] = mapped_column(Text)
     serving: Mapped[int | None]
+    ready: Mapped[int] = mapped_column(Integer, default=0)
+    wanted: Mapped[int] = mapped_column(Integer, default=0)
     __table_args__ = (
         Index(
             "workloads_slug",
@@ -154,6 +156,21 @@ class UsageWriter(Base):
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
     batch: Mapped[int]
     at: Mapped[float]
+
+
+class LoadRow(Base):
+    """What one process measures of one workload, as `meter.Live`. `at`: when it was noted, by its clock."""
+
+    __tablename__ = "load"
+    workload_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    writer: Mapped[str] = mapped_column(String(16), primary_key=True)
+    at: Mapped[float]
+    running: Mapped[int]
+    waiting: Mapped[int]
+    sessions: Mapped[int]
+    requests_per_minute: Mapped[float]
+    tokens_per_second: Mapped[float]
+    waits: Mapped[list[int]]
 
 
 class Quota(Base):

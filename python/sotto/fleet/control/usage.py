@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -125,27 +126,44 @@ async def totals(store: Store, project: str | None = None, since: float = 0.0) -
 
 
 class Tail:
-    """The last bytes of an answer, where servers put its counts; and the number of events of a stream."""
+    """The last bytes of an answer, where servers put its counts; and the number of events of a stream.
 
-    def __init__(self) -> None:
+    Args:
+        wrote: Receives the number of events in each piece.
+    """
+
+    def __init__(self, wrote: Callable[[int], None] = lambda events: None) -> None:
         self._data = bytearray()
-        self._events = 0
+        self._events, self._wrote = 0, wrote
 
     def add(self, piece: bytes) -> None:
         """Adds bytes of the answer."""
-        self._events += piece.count(b"data: {")
+        events = piece.count(b"data: {")
+        self._events += events
+        self._wrote(events)
         self._data += piece
         del self._data[:-_TAIL]
 
     def counts(self) -> Counts:
         """Returns the tokens of the answer: from `usage`, from `timings`, or the number of its events."""
-        lines = bytes(self._data).splitlines()
-        for line in reversed(lines):
+        found = next((found for body in self._bodies() if (found := _counts(body)) is not None), None)
+        return Counts(0, max(self._events - 1, 0)) if found is None else found
+
+    def generation_s(self) -> float | None:
+        """Returns the seconds from the first token to the last, from `timings`; None: it has none."""
+        for body in self._bodies():
+            if isinstance(body, dict) and isinstance(timings := body.get("timings"), dict):
+                found = timings.get("predicted_ms")
+                if isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found < math.inf:
+                    return found / 1000
+                return None
+        return None
+
+    def _bodies(self) -> Iterator[Any]:
+        """Yields the JSON values in the lines of the answer, the last one first."""
+        for line in reversed(bytes(self._data).splitlines()):
             with suppress(ValueError, RecursionError):
-                found = _counts(json.loads(line.removeprefix(b"data: ")))
-                if found is not None:
-                    return found
-        return Counts(0, max(self._events - 1, 0))
+                yield json.loads(line.removeprefix(b"data: "))
 
 
 def _counts(body: Any) -> Counts | None:

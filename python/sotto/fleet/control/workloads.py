@@ -191,6 +191,7 @@ class Workloads:
             found.address, found.serving = report.address, report.serving
             if report.generation == found.generation:
                 found.phase, found.message = report.phase, message
+                found.ready, found.wanted = report.ready, report.wanted
                 session.add(_event(found, now, report.step))
                 await session.flush()
                 await self._trim(session, found.id)
@@ -209,7 +210,7 @@ class Workloads:
     async def clear_addresses(self) -> None:
         """Notes that no workload runs: after a start of the placement."""
         async with self._store.write() as session:
-            await session.execute(update(Workload).values(address=None, serving=None))
+            await session.execute(update(Workload).values(address=None, serving=None, ready=0))
             await self._changes.announce(session, WORKLOADS)
         self._changes.deliver(WORKLOADS)
 

@@ -14,7 +14,7 @@ from ..control.admission import Admission, Admitted, check_route
 from ..control.errors import Refusal
 from ..control.settings import ControlSettings
 from ..control.store import why
-from ..control.usage import Counts, Tail
+from ..control.usage import Tail
 from ..control.workloads import Route
 
 log = logging.getLogger("sotto.fleet")
@@ -73,12 +73,12 @@ class Admitting:
             down = Refusal(503, "the store cannot be reached, and this key is not known here", None, 1)
             await down.response()(scope, receive, send)
             return
-        answer = _Answer(send)
+        answer = _Answer(send, Tail(admitted.measured.wrote))
         try:
             with anyio.move_on_after(self._settings.timeout):
                 await self._app(*_replayed(scope, receive, admitted.body), answer.send)
         finally:
-            self._admission.settle(admitted, answer.counts(), failed=not answer.succeeded)
+            self._admission.settle(admitted, answer.tail, failed=not answer.succeeded)
 
     async def _admit(self, request: Request) -> Admitted:
         """Raises `Refusal` if a request may not run."""
@@ -89,8 +89,7 @@ class Admitting:
         path = request.url.path.removeprefix(_ROOT)
         check_route(self._route, path)
         body = await bodies.read(request, self._settings.max_body_bytes, self._settings.body_timeout)
-        content_type = request.headers.get("content-type", "json")
-        return await self._admission.take(identity, self._route, path, body, content_type)
+        return await self._admission.take(identity, self._route, path, body, request.headers)
 
 
 class _Answer:
@@ -98,25 +97,22 @@ class _Answer:
 
     Attributes:
         succeeded: True once a whole response without an error status was sent.
+        tail: Receives the bytes of the response, unless it has an error status.
     """
 
-    def __init__(self, send: Send) -> None:
-        self.succeeded = False
-        self._send, self._tail, self._status = send, Tail(), 0
+    def __init__(self, send: Send, tail: Tail) -> None:
+        self.succeeded, self.tail = False, tail
+        self._send, self._status = send, 0
 
     async def send(self, message: Message) -> None:
         """Sends a message of ASGI."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
-        elif message["type"] == "http.response.body":
-            self._tail.add(message.get("body", b""))
+        elif message["type"] == "http.response.body" and self._status < 400:
+            self.tail.add(message.get("body", b""))
         await self._send(message)
         if message["type"] == "http.response.body" and not message.get("more_body", False):
             self.succeeded = self._status < 400
-
-    def counts(self) -> Counts:
-        """Returns the tokens of the answer."""
-        return self._tail.counts() if 0 < self._status < 400 else Counts()
 
 
 def _replayed(scope: Scope, receive: Receive, body: bytes) -> tuple[Scope, Receive]:

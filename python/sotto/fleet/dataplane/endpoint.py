@@ -15,6 +15,8 @@ from starlette.types import ASGIApp
 from ...server.listening import configuration, open_port
 from ..control.admission import Admission
 from ..control.changes import Changes, watched
+from ..control.load import LoadLog
+from ..control.meter import Meter
 from ..control.placement import Deployment
 from ..control.quotas import Quotas
 from ..control.replicas import BEAT, Place, Replicas
@@ -97,7 +99,11 @@ class Endpoint:
         left.push_async_callback(usage.stop)
         await usage.start()
         quotas = Quotas(store, changes, settings.quota_lease)
-        admission = Admission(Tokens(store, changes), quotas, usage, settings.default_max_tokens)
+        meter = Meter()
+        load = LoadLog(store, meter)
+        left.push_async_callback(load.stop)
+        await load.start()
+        admission = Admission(Tokens(store, changes), quotas, usage, meter, settings.default_max_tokens)
         route = Route(one.workload_id, one.task_type, one.backend, one.model, "ready", "", None)
         return Admitting(self._app, admission, one.project, one.slug, route, settings)
 
