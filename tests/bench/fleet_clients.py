@@ -35,6 +35,7 @@ class Load:
     prompt: int = 300  # words
     path: str = "/v1/chat/completions"
     seed: int = 0
+    key: str = ""
 
     @property
     def total(self) -> int:
@@ -79,6 +80,7 @@ class Stream:
         data = json.dumps(body).encode()
         self._request = (
             f"POST {load.path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            f"Authorization: Bearer {load.key}\r\n"
             f"x-session-id: stream-{load.seed}-{number}\r\nContent-Length: {len(data)}\r\n\r\n"
         ).encode() + data
         self._answer = bytearray()

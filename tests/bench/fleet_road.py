@@ -1,8 +1,9 @@
 """The road from a client to a replica: CPU per token and time to first token, of the ingress and of others.
 
 The same replica is asked directly, through the ingress and through vllm-router, in turns; its model answers
-from a script, at the pace of the streams. CPU is that of the router's processes, and of the replica's over
-what the replica needs when it is asked directly.
+from a script, at the pace of the streams. Through the ingress, the replica checks the key and counts usage in
+PostgreSQL, as in a fleet; on the other roads it does neither. CPU is that of the router's processes, and of
+the replica's over what the replica needs when it is asked directly.
 """
 
 from __future__ import annotations
@@ -24,14 +25,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "fleet"))
+
 from cpu_time import CpuMeter, running_with, tree, used
 from fleet_clients import Load, asked
 from llama_server import free_port
 from machine import undisturbed
 from peers import environment
 
+import fleet_postgres  # needs the path above
+
 VLLM_ROUTER = "vllm-router==0.1.17"
 RAY_APPS = Path(__file__).with_name("fleet_ray_apps.py")
+REPLICA = Path(__file__).with_name("fleet_replica.py")
 MODEL = "npc"
 Result = TypeVar("Result")
 WITHIN = 300  # seconds until a server answers
@@ -119,6 +125,39 @@ def replica(model: str, port: int, *arguments: str) -> Iterator[int]:
 
 
 @contextmanager
+def fleet_replica(model: str, path: Path, modules: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Starts fleet_replica.py. Returns its process id, and where it answers."""
+    with fleet_postgres.running() as postgres:
+        order = {"name": model, "path": str(path), "engine": {"module_dir": str(modules)}}
+        with told(
+            [sys.executable, str(REPLICA), json.dumps({**order, "database": postgres.database()})]
+        ) as one:
+            yield one
+
+
+@contextmanager
+def told(
+    command: Sequence[str], environ: Mapping[str, str] | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Starts a program that says where it answers and ends with its stdin. Returns its id and what it says."""
+    pipe = subprocess.PIPE
+    with (
+        tempfile.TemporaryFile() as log,
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log, text=True, env=environ) as process,
+    ):
+        assert process.stdin is not None and process.stdout is not None
+        line = next((line for line in process.stdout if line.startswith('{"port"')), "")
+        if not line:
+            log.seek(0)
+            sys.exit(f"{command[1]} did not start: {log.read().decode(errors='replace')[-2000:]}")
+        try:
+            yield process.pid, json.loads(line)
+        finally:
+            process.stdin.close()
+            process.wait(WITHIN)
+
+
+@contextmanager
 def ingress(folder: Path, port_of_replica: int) -> Iterator[tuple[int, list[int]]]:
     """Starts `sotto fleet ingress`. Returns its port, and its processes: HAProxy's and the one beside it."""
     routes = folder / "routes.json"
@@ -152,21 +191,8 @@ def ray_apps(folder: Path, **order: Any) -> Iterator[Road]:
     make_token(token)
     environ = {**os.environ, **variables(token), "RAY_raylet_start_wait_time_s": str(WITHIN)}
     command = [sys.executable, str(RAY_APPS), json.dumps({**order, "folder": str(folder / "ray")})]
-    pipe = subprocess.PIPE
-    with (
-        tempfile.TemporaryFile() as log,
-        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log, text=True, env=environ) as process,
-    ):
-        assert process.stdin is not None and process.stdout is not None
-        line = next((line for line in process.stdout if line.startswith('{"port"')), "")
-        if not line:
-            log.seek(0)
-            sys.exit(f"Ray Serve did not start: {log.read().decode(errors='replace')[-2000:]}")
-        try:
-            yield Road(**json.loads(line))
-        finally:
-            process.stdin.close()
-            process.wait(WITHIN)
+    with told(command, environ) as (_, where):
+        yield Road(**where)
 
 
 class Roads:
@@ -175,19 +201,19 @@ class Roads:
     def __init__(self, folder: Path, module_dir: Path, load: Load, *, peer: bool, ray: bool) -> None:
         self._folder, self._modules, self._load = folder, module_dir, load
         self._peer, self._ray = peer, ray
-        self._left = ExitStack()
+        self._left, self._key = ExitStack(), ""
         self.roads: dict[str, Road] = {}
 
     def __enter__(self) -> Roads:
         with ExitStack() as stack:
             script = self._folder / "script.json"
-            told = {"tokens": [" word"], "loop": True, "streams": self._load.streams}
-            script.write_text(json.dumps(told))
-            port = free_port()
-            arguments = ["--module-dir", str(self._modules)]
-            apps = [stack.enter_context(replica(f"{MODEL}={script}", port, *arguments))]
+            script.write_text(json.dumps({"tokens": [" word"], "loop": True, "streams": self._load.streams}))
+            pid, where = stack.enter_context(fleet_replica(MODEL, script, self._modules))
+            port, apps, self._key = where["port"], [pid], where["key"]
             self.roads["direct"] = Road(port, (), apps)
-            self.roads["ingress"] = Road(*stack.enter_context(ingress(self._folder, port)), apps)
+            self.roads["ingress"] = Road(
+                *stack.enter_context(ingress(self._folder, where["admitting"])), apps
+            )
             if self._peer:
                 self.roads["vllm_router"] = Road(*stack.enter_context(vllm_router(port)), apps)
             if self._ray:
@@ -208,7 +234,8 @@ class Roads:
             SystemExit: the clients saw another number of tokens than they asked for.
         """
         road = self.roads[side]
-        load = replace(self._load, port=road.port, seed=seed, answers=answers or self._load.answers)
+        asking = {"port": road.port, "key": self._key, "seed": seed}
+        load = replace(self._load, answers=answers or self._load.answers, **asking)
         meter = CpuMeter({"router": road.router, "replica": road.replica})
         seen = asked(load)
         spent = meter.seconds()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .ground import BUILD, PYTHON, ROOT, last_line, run
+from .ground import BUILD, ROOT, last_line, pytest_words, run
 
 
 def check_diffusion() -> str:
@@ -11,5 +11,4 @@ def check_diffusion() -> str:
         "PYTHONPATH": str(ROOT / "python"),
         "SOTTO_LIBRARY": str(BUILD / "release" / "out" / "libsotto.so"),
     }
-    tests = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/diffusion"]
-    return last_line(run(tests, env=env, timeout=900))
+    return last_line(run(pytest_words("tests/diffusion"), env=env, timeout=900))

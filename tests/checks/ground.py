@@ -209,6 +209,12 @@ def ctest(folder: Path, *options: str, **env: str) -> str:
     return next(line for line in printed.splitlines() if "tests passed" in line)
 
 
+def pytest_words(*more: str | Path) -> list[str | Path]:
+    """The command that runs tests in as many processes as jobs, a file in one; with what tests print."""
+    return [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", JOBS, "--dist", "loadfile", "-rP",
+            *more]  # fmt: skip
+
+
 def last_line(text: str) -> str:
     """The last line that is not empty."""
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")

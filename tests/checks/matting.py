@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .ground import BUILD, PYTHON, ROOT, last_line, requirements, run, site
+from .ground import BUILD, ROOT, last_line, pytest_words, requirements, run, site
 
 FOLDER = BUILD / "matting"
 PACKAGES = ROOT / "tests" / "matting" / "packages.txt"
@@ -15,5 +15,4 @@ def check_matting() -> str:
         "PYTHONPATH": f"{packages}:{ROOT / 'python'}:{ROOT / 'tests' / 'python'}",
         "SOTTO_LIBRARY": str(BUILD / "release" / "out" / "libsotto.so"),
     }
-    tests = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/matting"]
-    return last_line(run(tests, env=env, timeout=900))
+    return last_line(run(pytest_words("tests/matting"), env=env, timeout=900))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .ground import BUILD, PYTHON, ROOT, last_line, requirements, run, site
+from .ground import BUILD, ROOT, last_line, pytest_words, requirements, run, site
 
 NEEDS = ("espeak-ng",)  # of ground.SYSTEM
 FOLDER = BUILD / "speech"
@@ -18,8 +18,6 @@ def check_speech() -> str:
         "SOTTO_TRAINED_MODELS": str(FOLDER / "models"),  # trained once
         "SOTTO_LIBRARY": str(BUILD / "release" / "out" / "libsotto.so"),
     }
-    printed = run(
-        [PYTHON, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "tests/speech"], env=env, timeout=2400
-    )
+    printed = run(pytest_words("tests/speech"), env=env, timeout=2400)
     figures = [line[len("speech: ") :] for line in printed.splitlines() if line.startswith("speech: ")]
     return "; ".join([last_line(printed), *figures])

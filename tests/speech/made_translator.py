@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -89,16 +90,25 @@ def _capital(text: str) -> str:
 
 
 def translator(root: Path | None, scratch: Path) -> Path:
-    """Returns the folder of the converted model. Trains it, unless `root` has it from before."""
+    """Returns the folder of the converted model. Trains it, unless `root` has it from before.
+
+    Of several processes with the same `root`, one trains, and the others wait.
+    """
     mark = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
-    folder = (root or scratch) / f"translator-{mark}"
+    place = root or scratch
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+        return _trained_once(place / f"translator-{mark}", scratch)
+
+
+def _trained_once(folder: Path, scratch: Path) -> Path:
     if not (folder / "model.bin").exists():
         work = scratch / "work"
         work.mkdir(parents=True, exist_ok=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of packages that transformers recommends
             train(work)
-        folder.parent.mkdir(parents=True, exist_ok=True)
         convert(work, scratch / "converted")
         shutil.move(scratch / "converted", folder)
     return folder
