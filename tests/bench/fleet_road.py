@@ -139,7 +139,7 @@ def fleet_replica(model: str, path: Path, modules: Path) -> Iterator[tuple[int, 
 def told(
     command: Sequence[str], environ: Mapping[str, str] | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Starts a program that says where it answers and ends with its stdin. Returns its id and what it says."""
+    """Starts a program that says where it answers, and ends with stdin. Returns its id and what it says."""
     pipe = subprocess.PIPE
     with (
         tempfile.TemporaryFile() as log,
