@@ -67,7 +67,8 @@ def redis(tmp_path: Path) -> Iterator[str]:
 def test_redis_that_is_not_there(up: Up) -> None:
     where = f"127.0.0.1:{free_port()}"
     said = up.fails("--redis", where)
-    assert f"no Redis at --redis '{where}': Connection refused; start redis-server there" in said
+    assert f"no Redis at --redis '{where}': " in said
+    assert "Connection refused; start redis-server there" in said
     assert "invalid --redis 'here': expected HOST:PORT" in up.fails("--redis", "here")
     assert "expected HOST:PORT, as 10.0.0.9:6379" in up.fails("--redis", "10.0.0.9:99999")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import socket
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +11,6 @@ from ...errors import ArgumentError
 from .start_hook import PASSWORD
 
 _TIMEOUT = 5.0  # seconds for a connection and for each answer
-_LINE = 1 << 16  # bytes of the longest answer
 
 
 class Redis(NamedTuple):
@@ -27,42 +25,6 @@ class Redis(NamedTuple):
     address: str
     password: str
     wait: int
-
-
-class _Refused(Exception):
-    """Redis answered with an error, which is the message."""
-
-
-class _Connection:
-    """A connection to Redis. Used in a `with` statement."""
-
-    def __init__(self, host: str, port: int) -> None:
-        self._socket = socket.create_connection((host, port), _TIMEOUT)
-        self._answers = self._socket.makefile("rb")
-
-    def __enter__(self) -> _Connection:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._answers.close()
-        self._socket.close()
-
-    def ask(self, *words: str) -> str | None:
-        """Returns the answer of a command. Raises `_Refused`, or `OSError` if it is none of Redis."""
-        parts = [f"*{len(words)}\r\n".encode()]
-        for word in words:
-            data = word.encode()
-            parts.append(b"$%d\r\n%s\r\n" % (len(data), data))
-        self._socket.sendall(b"".join(parts))
-        line = self._answers.readline(_LINE)
-        kind, rest = line[:1], line[1:].decode(errors="replace").rstrip("\r\n")
-        if kind == b"-":
-            raise _Refused(rest)
-        if kind == b"+":
-            return rest
-        if kind == b"$" and rest.lstrip("-").isdecimal() and int(rest) < _LINE:
-            return None if int(rest) < 0 else self._answers.read(int(rest) + 2)[:-2].decode(errors="replace")
-        raise OSError("what answers there is not Redis")
 
 
 def password(file: Path | None) -> str:
@@ -101,19 +63,35 @@ def claim(redis: Redis, head: str, token_file: Path) -> None:
     host, _, port = redis.address.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
         raise ArgumentError(f"invalid --redis '{redis.address}': expected HOST:PORT, as 10.0.0.9:6379")
+    import redis as client
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
     key = f"{namespace(token_file)}:head"
     try:
-        with _Connection(host.strip("[]"), int(port)) as connection:
-            if redis.password:
-                connection.ask("AUTH", redis.password)
-            connection.ask("SET", key, head, "NX")
-            known = connection.ask("GET", key)
-    except _Refused as error:
-        raise ArgumentError(_refusal(redis, str(error))) from None
-    except OSError as error:
+        with client.Redis(
+            host=host.strip("[]"),
+            port=int(port),
+            password=redis.password or None,
+            socket_timeout=_TIMEOUT,
+            socket_connect_timeout=_TIMEOUT,
+            retry=Retry(NoBackoff(), 0),
+            decode_responses=True,
+            protocol=2,
+        ) as connection:
+            connection.set(key, head, nx=True)
+            known = connection.get(key)
+    except client.AuthenticationError as error:
+        raise ArgumentError(_refused_password(redis, str(error))) from None
+    except client.ResponseError as error:
+        reason = f"cannot keep the state of the head: {error}"
+        raise ArgumentError(f"--redis '{redis.address}' {reason}") from None
+    except (client.RedisError, OSError) as error:
+        wrong = isinstance(error, client.InvalidResponse)
+        reason = "what answers there is not Redis" if wrong else str(error).rstrip(".")
         raise ArgumentError(
-            f"no Redis at --redis '{redis.address}': {error.strerror or error}; start redis-server there, or "
-            "leave --redis out: the fleet then ends with its head"
+            f"no Redis at --redis '{redis.address}': {reason}; start redis-server there, or leave --redis "
+            "out: the fleet then ends with its head"
         ) from None
     if known != head:
         raise ArgumentError(
@@ -123,18 +101,14 @@ def claim(redis: Redis, head: str, token_file: Path) -> None:
         )
 
 
-def _refusal(redis: Redis, reason: str) -> str:
-    """Returns an error of Redis in words that name the parameter."""
-    if reason.startswith("NOAUTH"):
+def _refused_password(redis: Redis, reason: str) -> str:
+    """Returns the refusal of a password, or of none, in words that name the parameter."""
+    if not redis.password:
         return (
             f"--redis '{redis.address}' needs a password: --redis-password-file or the variable {PASSWORD} "
             "gives it"
         )
-    if reason.startswith("WRONGPASS") or "AUTH" in reason:
-        return (
-            f"--redis '{redis.address}' refuses the password of --redis-password-file or {PASSWORD}: {reason}"
-        )
-    return f"--redis '{redis.address}' cannot keep the state of the head: {reason}"
+    return f"--redis '{redis.address}' refuses the password of --redis-password-file or {PASSWORD}: {reason}"
 
 
 def variables(redis: Redis, token_file: Path) -> dict[str, str]:
