@@ -16,7 +16,7 @@ from models import Model
 
 SESSIONS = 12
 MOST_LIVE = 32  # chats
-PATIENCE_S = 60.0  # until the last chats are over
+PATIENCE_S = 60.0  # without an event, while chats are live
 SHOWN = 3  # refusals that do not say why
 
 
@@ -212,20 +212,22 @@ class Operations:
     # What comes of it
 
     def finish(self, most: int) -> None:
-        """Until no more chats than that are live."""
+        """Until no more chats than that are live; they count as stuck once no event comes."""
         self.account.set_budget_mb(self.engine, AMPLE_MB)
         end = time.monotonic() + PATIENCE_S
         while len(self.chats) > most and time.monotonic() < end:
             self.engine.wait(0.05)
-            self.take_events()
+            if self.take_events():
+                end = time.monotonic() + PATIENCE_S
         if len(self.chats) > most:
             stuck = [f"request {request} never ended: {chat}" for request, chat in self.chats.items()]
             self.tally.failed += stuck
             self.chats.clear()
 
-    def take_events(self) -> None:
-        """What happened."""
-        for event in self.engine.events():
+    def take_events(self) -> int:
+        """What happened. Returns the number of events."""
+        events = list(self.engine.events())
+        for event in events:
             chat = self.chats.get(event.request)
             if chat is None:
                 continue
@@ -233,6 +235,7 @@ class Operations:
             if event.kind == "request_done":
                 del self.chats[event.request]
                 self.ended(chat, event.status, event.error)
+        return len(events)
 
     def ended(self, chat: Chat, status: int, why: str) -> None:
         """Of a chat that is over."""
