@@ -23,7 +23,7 @@ from sotto.fleet.dataplane import Endpoint
 from sotto.server import application
 from sotto.server.listening import configuration, open_port
 from sotto.server.service import Service
-from sotto.server.serving import Model, load_model
+from sotto.server.serving import Model, load_model, run
 from sotto.server.settings import Settings
 
 PROJECT, MOST = "bench", 512  # requests at once
@@ -59,4 +59,4 @@ async def main(order: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(json.loads(sys.argv[1])))
+    run(main(json.loads(sys.argv[1])))

@@ -146,12 +146,14 @@ class Tail:
 
     def counts(self) -> Counts:
         """Returns the tokens of the answer: from `usage`, from `timings`, or the number of its events."""
-        found = next((found for body in self._bodies() if (found := _counts(body)) is not None), None)
-        return Counts(0, max(self._events - 1, 0)) if found is None else found
+        for body in self._bodies(b'"usage"', b'"timings"'):
+            if (found := _counts(body)) is not None:
+                return found
+        return Counts(0, max(self._events - 1, 0))
 
     def generation_s(self) -> float | None:
         """Returns the seconds from the first token to the last, from `timings`; None: it has none."""
-        for body in self._bodies():
+        for body in self._bodies(b'"timings"'):
             if isinstance(body, dict) and isinstance(timings := body.get("timings"), dict):
                 found = timings.get("predicted_ms")
                 if isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found < math.inf:
@@ -159,11 +161,12 @@ class Tail:
                 return None
         return None
 
-    def _bodies(self) -> Iterator[Any]:
-        """Yields the JSON values in the lines of the answer, the last one first."""
+    def _bodies(self, *names: bytes) -> Iterator[Any]:
+        """Yields the JSON values of those lines of the answer that have one of the names, the last first."""
         for line in reversed(bytes(self._data).splitlines()):
-            with suppress(ValueError, RecursionError):
-                yield json.loads(line.removeprefix(b"data: "))
+            if any(name in line for name in names):
+                with suppress(ValueError, RecursionError):
+                    yield json.loads(line.removeprefix(b"data: "))
 
 
 def _counts(body: Any) -> Counts | None:
