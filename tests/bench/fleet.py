@@ -52,6 +52,7 @@ def road(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
         runs, others_pct = fleet_road.measured(roads, arguments.runs, arguments.patience)
     figures = fleet_road.figures(runs)
     setting = {"streams": streams, "answers": load.answers, "tokens": TOKENS, "target_tps": PACE}
+    setting["runs"] = arguments.runs
     return {**figures, "setting": {**setting, "prompt_words": load.prompt, "others_pct": others_pct}}
 
 

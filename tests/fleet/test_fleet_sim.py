@@ -19,7 +19,7 @@ import simpy
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 
 import fleet_sim
-from fleetsim import check, measured
+from fleetsim import check
 from fleetsim.cell import Cell
 from fleetsim.day import Day, Table, quantile_ms
 from fleetsim.node import MAX_REQUESTS, Node, Request
@@ -288,57 +288,6 @@ def test_the_day_has_one_peak_in_the_evening() -> None:
     hours = [day_curve(minute / 60) for minute in range(1440)]
     assert min(hours) == pytest.approx(0.30) and max(hours) == pytest.approx(1.0)
     assert 18 <= hours.index(max(hours)) / 60 <= 23
-
-
-RUN = {"policy": "consistent_hash", "sessions": 80, "seconds": 240, "think_s": 10}
-
-
-def synthetic(tmp_path: Path, change: float = 1.0) -> Path:
-    """A file as of four hosts whose figures are the simulator's own, of another seed: not measured."""
-    run = {**RUN, "line": [10, 30], "answer": [20, 60]}
-    hosts = {"hosts": 4, "slots": 8}
-    found = measured.simulated(hosts, run, seed=77)
-    figures = {name: change * found[name] for name in ("p50_ms", "tokens_per_s", "answers")}
-    path = tmp_path / "synthetic_hosts.json"
-    path.write_text(json.dumps({**hosts, "runs": [{**run, "figures": figures}]}))
-    return path
-
-
-def test_figures_of_hosts_are_compared_within_15_percent(tmp_path: Path) -> None:
-    hosts = measured.read(synthetic(tmp_path))
-    found = measured.compare(hosts, seeds=3)
-    assert found["ok"] and [row["figure"] for row in found["rows"]] == ["p50_ms", "tokens_per_s", "answers"]
-    slower = measured.compare(measured.read(synthetic(tmp_path, change=1.3)), seeds=3)
-    assert not slower["ok"] and all(row["error"] > 0.15 for row in slower["rows"])
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("{", "expected a JSON object"),
-        ("[]", "expected an object with runs"),
-        ('{"runs": []}', "expected an object with runs"),
-        ('{"runs": [{}], "hosts": 0, "slots": 8}', "invalid hosts '0'"),
-        ('{"runs": [{}], "hosts": 4, "slots": 8}', r"missing policy in .*runs\[0\]"),
-        (
-            json.dumps({"hosts": 4, "slots": 8, "runs": [{**RUN, "policy": "best", "figures": {}}]}),
-            "invalid policy 'best'",
-        ),
-        (
-            json.dumps({"hosts": 4, "slots": 8, "runs": [{**RUN, "figures": {"p42_ms": 1}}]}),
-            r"invalid field 'p42_ms' in .*runs\[0\].figures",
-        ),
-        (
-            json.dumps({"hosts": 4, "slots": 8, "service": {"speed": 1}, "runs": [{**RUN, "figures": {}}]}),
-            "invalid field 'speed' in .*service",
-        ),
-    ],
-)
-def test_a_wrong_file_of_figures_is_refused(tmp_path: Path, content: str, words: str) -> None:
-    path = tmp_path / "hosts.json"
-    path.write_text(content)
-    with pytest.raises(ValueError, match=words):
-        measured.read(path)
 
 
 def test_figures_of_nodes_are_read_from_a_file(tmp_path: Path) -> None:

@@ -33,12 +33,13 @@ class Cell:
         players: int,
         policy: str = "consistent_hash",
         seed: int = 1,
+        road_s: float = ROAD_S,
     ) -> None:
         if policy not in POLICIES:
             raise ValueError(f"invalid policy '{policy}': expected one of {', '.join(POLICIES)}")
         if nodes < 1 or players < 0:
             raise ValueError(f"invalid cell of {nodes} nodes and {players} players: expected nodes >= 1")
-        self.env, self.kind, self.traffic = env, kind, traffic
+        self.env, self.kind, self.traffic, self._road_s = env, kind, traffic, road_s
         self.stats = Stats()
         self.nodes: list[Node] = []  # all that ever were, by index
         self.serving: list[Node] = []
@@ -177,10 +178,10 @@ class Cell:
         stats.prefilled += request.depth - request.cached
         stats.novel += min(request.novel, request.depth - request.cached)
         if request.resumed:
-            stats.gaps.append(now - request.asked + ROAD_S)
+            stats.gaps.append(now - request.asked + self._road_s)
         else:
             stats.times.append(now)
-            stats.waits.append(now - request.asked + ROAD_S)
+            stats.waits.append(now - request.asked + self._road_s)
 
     def _done(self, request: Request) -> None:
         self.ongoing -= 1

@@ -2,14 +2,15 @@
 
 The file:
 
-    {"hosts": 4, "slots": 8, "service": {"prefill_base_s": ..., ...},
+    {"hosts": 4, "slots": 8, "road_s": 0.001, "service": {"prefill_base_s": ..., ...},
      "runs": [{"policy": "consistent_hash", "sessions": 60, "seconds": 120,
                "think_s": 10, "pace_tps": 12, "line": [10, 30], "answer": [20, 60], "first": 440, "limit":
                2048, "figures": {"p50_ms": ..., "p95_ms": ..., "tokens_per_s": ..., "repeated_prefill":
                ...}}]}
 
 `service` has the fields of ServiceTimes, measured on one of the hosts; without it those fitted to the kept
-benchmarks are used. A run's figures may be some of FIGURES.
+benchmarks are used. `road_s`: what the ingress adds to a first word; without it, its limit. `busy_pct` is
+for readers alone. A run's figures may be some of FIGURES.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 import simpy
 
-from .cell import Cell
+from .cell import ROAD_S, Cell
 from .routing import POLICIES
 from .scenarios import WARM_UP_S
 from .service import NodeKind, ServiceTimes, cpu_node
@@ -100,6 +101,7 @@ def simulated(found: dict[str, Any], run: dict[str, Any], seed: int = 1) -> dict
         players=run["sessions"],
         policy=run["policy"],
         seed=seed,
+        road_s=float(found.get("road_s", ROAD_S)),
     )
     env.run(WARM_UP_S)
     cell.stats.reset()
