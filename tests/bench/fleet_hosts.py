@@ -191,7 +191,7 @@ def service_times(port: int, words: Sequence[str]) -> dict[str, float]:
     for number in range(REPEATS):
         chance = random.Random(f"calibration {number}")
         for start in (100, 450, 1000):  # words that no slot knows; then 20 more on them
-            client = Client(port, f"calibration {number} {start}")
+            client = Client(port, f"calibration-{number}-{start}")
             said = [{"role": "system", "content": " ".join(chance.choices(words, k=start))}]
             for _ in range(2):
                 said.append({"role": "user", "content": " ".join(chance.choices(words, k=20))})
@@ -223,7 +223,7 @@ def step_s(port: int, words: Sequence[str], streams: int) -> float:
     for number in range(REPEATS):
 
         def ask(place: int, number: int = number) -> None:
-            client = Client(port, f"steps {streams} {number} {place}")
+            client = Client(port, f"steps-{streams}-{number}-{place}")
             said = [{"role": "user", "content": " ".join(words[:20])}]
             steps.append(client.ask(said, tokens)[1].took / (tokens - 1))
             client.close()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -12,6 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 
 import fleet_hosts
 from fleetsim import measured
+
+from sotto.server import sessions
 
 RUN = {"policy": "consistent_hash", "sessions": 80, "seconds": 240, "think_s": 10}
 
@@ -84,3 +88,45 @@ def test_turns_of_real_hosts_become_a_run(tmp_path: Path) -> None:
     assert {row["figure"] for row in rows} == set(run["figures"])
     with pytest.raises(SystemExit, match="0 turns are too few"):
         fleet_hosts.run_of("consistent_hash", fleet_hosts.Talk(0, "b", [], 1, 9e9), 1.0)
+
+
+class Quick(fleet_hosts.Client):
+    """A client without a server: a wait is 10 ms, and 1 ms for each token that is not cached."""
+
+    names: ClassVar[list[str]] = []
+
+    def __init__(self, port: int, session: str) -> None:
+        self.names.append(session)
+        self._known = 0
+
+    def ask(
+        self, messages: list[dict[str, str]], tokens: int, pace: float = 0.0
+    ) -> tuple[str, fleet_hosts.Turn]:
+        prompt = sum(len(one["content"].split()) for one in messages)
+        first = 0.010 + 0.001 * (prompt - self._known)
+        turn = fleet_hosts.Turn(time.monotonic(), first, 0.063, prompt, self._known, tokens)
+        self._known = prompt
+        return "", turn
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> type[Quick]:
+    monkeypatch.setattr(fleet_hosts, "Client", Quick)
+    monkeypatch.setattr(Quick, "names", [])
+    return Quick
+
+
+def test_service_times_are_those_of_the_replica(quick: type[Quick]) -> None:
+    found = fleet_hosts.service_times(0, ["word"] * 20)
+    assert found["prefill_base_s"] == pytest.approx(0.010, rel=0.01)
+    assert found["prefill_token_s"] == pytest.approx(0.001, rel=0.01)
+    assert found["prefill_depth_s"] == pytest.approx(0.0, abs=1e-8)
+    assert found["step_base_s"] == pytest.approx(0.001) and found["step_stream_s"] == 0.0
+
+
+def test_the_server_allows_the_names_of_the_calibration(quick: type[Quick]) -> None:
+    fleet_hosts.service_times(0, ["word"] * 20)
+    assert quick.names and all(sessions._ID.fullmatch(name) for name in quick.names)
