@@ -128,8 +128,10 @@ class Player:
         """Talks until the end. The first turns fill the caches, and are long before the figures begin."""
         self._turn(self._chance.randint(0, LIMIT // 2), 1, 0.0)
         while True:
-            time.sleep(self._chance.expovariate(1 / THINK_S))
-            if time.monotonic() >= self._talk.ends_at:
+            left = self._talk.ends_at - time.monotonic()
+            think = self._chance.expovariate(1 / THINK_S)
+            time.sleep(max(min(think, left), 0.0))
+            if think >= left:
                 break
             kind = "line"
             if self._chance.random() * SHORT.turns < 1:

@@ -129,4 +129,15 @@ def test_service_times_are_those_of_the_replica(quick: type[Quick]) -> None:
 
 def test_the_server_allows_the_names_of_the_calibration(quick: type[Quick]) -> None:
     fleet_hosts.service_times(0, ["word"] * 20)
-    assert quick.names and all(sessions._ID.fullmatch(name) for name in quick.names)
+    assert quick.names
+    for name in quick.names:
+        sessions.checked_id(name)
+
+
+def test_players_who_think_at_the_end_do_not_delay_it(
+    quick: type[Quick], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_hosts, "THINK_S", 600.0)
+    talk = fleet_hosts.Talk(0, "a", ["word"], sessions=1, ends_at=time.monotonic() + 0.05)
+    fleet_hosts.Player(talk, 1).play()
+    assert time.monotonic() < talk.ends_at + 1 and not talk.turns
