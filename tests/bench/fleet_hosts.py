@@ -107,6 +107,7 @@ class Talk:
     words: Sequence[str]
     sessions: int
     ends_at: float
+    think_s: float = THINK_S
     turns: list[Turn] = field(default_factory=list)
 
     def say(self, chance: random.Random, count: int) -> str:
@@ -129,7 +130,7 @@ class Player:
         self._turn(self._chance.randint(0, LIMIT // 2), 1, 0.0)
         while True:
             left = self._talk.ends_at - time.monotonic()
-            think = self._chance.expovariate(1 / THINK_S)
+            think = self._chance.expovariate(1 / self._talk.think_s)
             time.sleep(max(min(think, left), 0.0))
             if think >= left:
                 break
@@ -254,7 +255,7 @@ def run_of(policy: str, talk: Talk, seconds: float) -> dict[str, Any]:
         "policy": policy,
         "sessions": talk.sessions,
         "seconds": seconds,
-        "think_s": THINK_S,
+        "think_s": talk.think_s,
         "pace_tps": PACE_TPS,
         "line": [low, high],
         "answer": list(SHORT.answer),
@@ -291,7 +292,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
         for policy in (HASHING, POWER_OF_TWO):
             one = stack.enter_context(balanced(folder, made, policy))
             ends_at = time.monotonic() + WARM_UP_S + arguments.seconds
-            talk = Talk(one.port, policy, model.words, arguments.sessions, ends_at)
+            talk = Talk(one.port, policy, model.words, arguments.sessions, ends_at, arguments.think)
             meter, began = CpuMeter({"all": [*pids, one.pid, os.getpid()]}), time.monotonic()
             together([Player(talk, number).play for number in range(talk.sessions)])
             spent = meter.seconds()["all"] / (time.monotonic() - began)
@@ -309,6 +310,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="where the file for fleet_sim.py is written")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of each run (%(default)g)")
     parser.add_argument("--sessions", type=int, default=SESSIONS, help="of players (%(default)s)")
+    parser.add_argument("--think", type=float, default=THINK_S, help="mean think time, in s (%(default)g)")
     parser.add_argument("--json", action="store_true", help="on one line")
     arguments = parser.parse_args()
     os.environ.setdefault("SOTTO_LIBRARY", str(arguments.build.resolve() / "out" / "libsotto.so"))

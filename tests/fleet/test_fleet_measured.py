@@ -134,10 +134,7 @@ def test_the_server_allows_the_names_of_the_calibration(quick: type[Quick]) -> N
         sessions.checked_id(name)
 
 
-def test_players_who_think_at_the_end_do_not_delay_it(
-    quick: type[Quick], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fleet_hosts, "THINK_S", 600.0)
-    talk = fleet_hosts.Talk(0, "a", ["word"], sessions=1, ends_at=time.monotonic() + 0.05)
+def test_players_who_think_at_the_end_do_not_delay_it(quick: type[Quick]) -> None:
+    talk = fleet_hosts.Talk(0, "a", ["word"], 1, time.monotonic() + 0.05, think_s=600.0)
     fleet_hosts.Player(talk, 1).play()
     assert time.monotonic() < talk.ends_at + 1 and not talk.turns
