@@ -52,13 +52,14 @@ def text() -> str:
     shape = road["setting"]
     return f"""\
 {shape["streams"]} streams at {shape["target_tps"]:.0f} tokens/s, answers of {shape["tokens"]} tokens;
-medians of {shape["runs"]} runs, on {where}. The ingress asks a replica that checks keys and counts usage in
-PostgreSQL; the others ask one that does neither:
+medians of {shape["runs"]} runs, on {where}.
+The ingress asks a replica that checks keys and counts usage in PostgreSQL; the others ask one that does
+neither:
 
 {road_table(road)}
 
-Dialogues of many turns with {report["affinity"][0]["replicas"]} replicas of one thread each, medians of
-{report["affinity"][0]["runs"]} runs:
+Dialogues of many turns with {report["affinity"][0]["replicas"]} replicas of one thread each,
+medians of {report["affinity"][0]["runs"]} runs:
 
 {affinity_table(report["affinity"])}
 """
