@@ -63,7 +63,7 @@ class Turn:
 
 
 class Client:
-    """A connection with a session."""
+    """A session, with a connection for each answer: the ingress closes those that are idle for long."""
 
     def __init__(self, port: int, session: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
@@ -87,6 +87,7 @@ class Client:
                     first = first or time.monotonic()
                 usage = chunk.get("usage") or usage
         end = time.monotonic()
+        self.close()
         cached = usage["prompt_tokens_details"]["cached_tokens"]
         took = end - first
         return text, Turn(
