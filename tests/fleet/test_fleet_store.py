@@ -45,8 +45,8 @@ def test_migrations_make_the_tables(database: str) -> None:
 def test_control_planes_that_start_at_once_migrate_once(database: str) -> None:
     script = "import asyncio, sys; from sotto.fleet.control.store import Store; "
     script += "asyncio.run(Store.open(sys.argv[1]))"
-    started = [subprocess.Popen([sys.executable, "-c", script, database]) for _ in range(4)]
-    assert [one.wait(60) for one in started] == [0] * 4
+    started = [subprocess.Popen([sys.executable, "-c", script, database]) for _ in range(8)]
+    assert [one.wait(60) for one in started] == [0] * 8
 
     async def versions() -> list[Any]:
         store = await Store.open(database)

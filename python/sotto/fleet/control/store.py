@@ -176,8 +176,13 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _migrate(connection: Connection) -> None:
-    if connection.dialect.name == "postgresql":
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
+    """Brings the tables up to date, in one transaction that begins before alembic reads the revision.
+
+    Else alembic commits each migration by itself, and a process that read the revision before would run it
+    again.
+    """
+    is_sqlite = connection.dialect.name == "sqlite"  # whose transaction takes the lock of writers
+    connection.execute(text("SELECT 1" if is_sqlite else f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
