@@ -323,6 +323,23 @@ def test_nodes_stay_while_the_ceiling_allows_them() -> None:
     assert nodes(n0=1, n1=1, n2=1, n3=1) == ("n0", "n2", "n3")
 
 
+def test_numbers_stay_while_no_node_is_known() -> None:
+    history = History(random.Random(1))
+    history.workload.execution_policy_config = {"max_workers": 9, "scale_down_after_s": 0}
+    scaling = Scaling(history, history, history.prices, history.clock)  # type: ignore[arg-type]
+    history.room, history.replicas, history.nodes = {"n0": 9}, 5, ("n0",)
+    found = []
+    for _ in range(40):
+        history.clock.now += 2
+        asyncio.run(scaling.look([history.workload]))
+        found.append(scaling.wanted(history.workload).replicas)
+        history.replicas = found[-1]
+    history.room = {}
+    history.clock.now += 2
+    asyncio.run(scaling.look([history.workload]))
+    assert max(found) > 1 and scaling.wanted(history.workload).replicas == found[-1]
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

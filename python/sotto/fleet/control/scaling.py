@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
 
 @dataclass
 class _Scaled:
-    """A workload of policy `autoscaling`. `scaler` has its policy but for `workers`: we choose nodes."""
+    """A workload of policy `autoscaling`. `scaler` has its policy but for `workers`: `Scaling` chooses."""
 
     policy: AutoscalingPolicy
     scaler: Autoscaler
@@ -106,8 +106,6 @@ class Scaling:
         nodes = self._nodes(policy, places, known.wanted.nodes or places.nodes or ())
         known.wanted = known.wanted._replace(nodes=nodes)
         usable = sorted(set(places.room) if nodes is None else set(nodes) & set(places.room))
-        if not usable:
-            known.wanted = Wanted(policy.min_workers, nodes)
         if not usable or self._lives is None:
             return
         prices = {name: NodePrice(self._prices.of(name), max(1, places.room[name]), 1) for name in usable}
