@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import secrets
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 
 from sqlalchemy import delete, select
-from sqlalchemy.exc import SQLAlchemyError
 
 from .meter import Live, Meter, total
-from .store import Store, why
+from .periodic import Periodic
+from .store import Store
 from .tables import LoadRow
 
-log = logging.getLogger("sotto.fleet")
 _EVERY = 2.0  # seconds between two notes
 _STALE = 10.0  # seconds after which the note of a process that does not renew it counts no more
 
@@ -29,20 +25,15 @@ class LoadLog:
         self._store, self._meter, self._clock = store, meter, clock
         self._writer = secrets.token_hex(8)
         self._noted: set[str] = set()  # workloads that have a row
-        self._task: asyncio.Task[None] | None = None
-        self._stopping = asyncio.Event()
+        self._periodic = Periodic(self.flush, _EVERY, "the load is not noted")
 
     async def start(self) -> None:
         """Begins."""
-        self._task = asyncio.create_task(self._run())
+        await self._periodic.start()
 
     async def stop(self) -> None:
         """Ends; removes the rows."""
-        self._stopping.set()
-        if self._task is not None:
-            await self._task
-        with suppress(SQLAlchemyError, OSError):
-            await self._note({})
+        await self._periodic.stop(lambda: self._note({}))
 
     async def flush(self) -> None:
         """Notes what is measured now."""
@@ -61,15 +52,6 @@ class LoadLog:
             mine = LoadRow.writer == self._writer
             await session.execute(delete(LoadRow).where(mine, LoadRow.workload_id.not_in(lives)))
         self._noted = set(lives)
-
-    async def _run(self) -> None:
-        while not self._stopping.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), _EVERY)
-            try:
-                await self.flush()
-            except (SQLAlchemyError, OSError) as error:
-                log.warning("the load is not noted until the store is back: %s", why(error))
 
 
 class FleetLoad:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import math
 import secrets
 import time
@@ -13,12 +12,11 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from sqlalchemy import func, select
-from sqlalchemy.exc import SQLAlchemyError
 
-from .store import Store, why
+from .periodic import Periodic
+from .store import Store
 from .tables import Project, Usage, UsageWriter
 
-log = logging.getLogger("sotto.fleet")
 _EVERY = 1.0  # seconds
 _TAIL = 64 << 10  # bytes at the end of an answer in which its counts are looked for
 _COUNTS = ("requests", "failures", "prompt_tokens", "completion_tokens")
@@ -48,8 +46,7 @@ class UsageLog:
         self._number = 0  # of the batch
         self._writer = secrets.token_hex(8)
         self._writing = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None
-        self._stopping = asyncio.Event()
+        self._periodic = Periodic(self.flush, _EVERY, "usage is kept")
 
     def count(self, project_id: str, workload_id: str, token_id: str, counts: Counts, failed: bool) -> None:
         """Adds one answer."""
@@ -60,15 +57,11 @@ class UsageLog:
 
     async def start(self) -> None:
         """Begins to write."""
-        self._task = asyncio.create_task(self._run())
+        await self._periodic.start()
 
     async def stop(self) -> None:
         """Writes what is left, and ends."""
-        self._stopping.set()
-        if self._task is not None:
-            await self._task
-        with suppress(SQLAlchemyError, OSError):
-            await self.flush()
+        await self._periodic.stop(self.flush)
 
     async def flush(self) -> None:
         """Adds what was counted to the store."""
@@ -100,15 +93,6 @@ class UsageLog:
                 added = {name: getattr(Usage, name) + getattr(insert.excluded, name) for name in _COUNTS}
                 keys = ["project_id", "workload_id", "token_id", "hour"]
                 await session.execute(insert.on_conflict_do_update(index_elements=keys, set_=added))
-
-    async def _run(self) -> None:
-        while not self._stopping.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), _EVERY)
-            try:
-                await self.flush()
-            except (SQLAlchemyError, OSError) as error:
-                log.warning("usage is kept until the store is back: %s", why(error))
 
 
 async def totals(store: Store, project: str | None = None, since: float = 0.0) -> list[dict[str, Any]]:
